@@ -1,0 +1,145 @@
+# exeat: `make help` lists what can be asked for.
+
+# ---- settings ----
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+SANITIZE ?=
+HOSTILE ?=
+TIME ?= 120
+TARGET ?=
+VERSION := 0.1.0
+
+FOLDERS := daemon cli proxy egress broker ca audit http policy base
+MAINS := daemon/main.c cli/main.c
+SOURCES := $(filter-out $(MAINS),$(wildcard $(addsuffix /*.c,$(FOLDERS))))
+HEADERS := $(wildcard $(addsuffix /*.h,$(FOLDERS)))
+UNIT_TESTS := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/*.c))
+FUZZERS := $(patsubst fuzz/%.c,%,$(filter-out fuzz/replay.c,$(wildcard fuzz/*.c)))
+
+# Each variant builds in a folder of its own: build, build/address,undefined, build/hostile.
+comma := ,
+B := build$(if $(SANITIZE),/$(SANITIZE))$(if $(HOSTILE),/hostile)
+
+# ---- tools and libraries ----
+
+CC ?= cc
+OPTIMIZE ?= -O2
+CFLAGS ?= $(OPTIMIZE) -g
+WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla -Werror=unused-result \
+        -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
+# -U first: some distributions predefine _FORTIFY_SOURCE; sanitizers do its work better.
+HARDEN := -fstack-protector-strong -fPIE $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -I. $(WARN) $(HARDEN) $(CFLAGS) -MMD -MP \
+              $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined \
+                               -DEXEAT_SANITIZE) \
+              $(if $(HOSTILE),-DEXEAT_HOSTILE)
+ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb
+
+# llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
+# loose unless LLHTTP_STRICT_MODE is set. LLHTTP_SRC=DIR builds against sources of your own.
+LLHTTP_SRC ?= $(if $(wildcard /usr/include/llhttp.h),,/usr/share/llhttp)
+ifneq ($(LLHTTP_SRC),)
+LLHTTP_OBJECTS = $(patsubst %,$(B)/llhttp/%.o,api http llhttp)
+LLHTTP_CFLAGS := -DLLHTTP_STRICT_MODE=1 -I/usr/share/include/llhttp -I$(LLHTTP_SRC)
+else
+LIBS += -lllhttp
+endif
+
+# ---- what is built ----
+
+.PHONY: all
+all: $(B)/exeatd $(B)/exeat
+
+OBJECTS := $(SOURCES:%.c=$(B)/%.o)
+LIBRARY := $(B)/libexeat.a
+
+$(LIBRARY): $(OBJECTS) $(LLHTTP_OBJECTS)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/exeat: $(B)/cli/main.o $(LIBRARY)
+	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(LLHTTP_CFLAGS) -c -o $@ $<
+
+$(B)/llhttp/%.o: $(LLHTTP_SRC)/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=c17 $(CFLAGS) -fPIE $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LLHTTP_CFLAGS) -c -o $@ $<
+
+-include $(OBJECTS:.o=.d) $(MAINS:%.c=$(B)/%.d)
+
+# ---- tests ----
+
+UNIT_BINARIES := $(UNIT_TESTS:%=$(B)/tests/%)
+REPLAYS := $(FUZZERS:%=$(B)/replay/%)
+
+$(B)/tests/%: tests/unit/%.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
+
+$(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
+
+.PHONY: check unit
+check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline, in parallel
+	@$(if $(SANITIZE),,$(MAKE) --no-print-directory HOSTILE=1 all)
+	@python3 tests/run.py --build $(B) $(ARGS)
+
+unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzing seeds
+	@python3 tests/run.py --build $(B) --only unit,fuzz $(ARGS)
+
+# ---- fuzzing ----
+
+FUZZ_CC ?= clang
+FB := build/fuzz
+FUZZ_FLAGS := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+
+.PHONY: fuzz
+fuzz: ## fuzz TARGET for TIME seconds (TARGET empty: list the targets)
+ifeq ($(TARGET),)
+	@echo "targets: $(FUZZERS)"
+else
+	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) B=$(FB) HARDEN='-fPIE' WARN= CFLAGS='-O1 -g $(FUZZ_FLAGS) -DEXEAT_SANITIZE' $(FB)/libexeat.a
+	@mkdir -p $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET) fuzz/crashes/$(TARGET)
+	$(FUZZ_CC) -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined -o $(FB)/$(TARGET) fuzz/$(TARGET).c $(FB)/libexeat.a $(LIBS)
+	$(FB)/$(TARGET) -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=fuzz/crashes/$(TARGET)/ $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET)
+	@rmdir fuzz/crashes/$(TARGET) 2>/dev/null || true
+endif
+
+# ---- care of the source ----
+
+.PHONY: layers format format-check tidy cover
+layers: ## check that includes only ever point down the folders' order
+	@python3 tests/layers.py
+
+format: ## rewrite the sources by .clang-format
+	@clang-format -i $(wildcard $(addsuffix /*.[ch],$(FOLDERS) tests/unit fuzz bench))
+
+format-check: ## say which sources differ from .clang-format
+	@clang-format --dry-run --Werror $(wildcard $(addsuffix /*.[ch],$(FOLDERS) tests/unit fuzz bench))
+
+tidy: ## clang-tidy over the sources
+	@clang-tidy --quiet $(SOURCES) $(MAINS) -- -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -I. $(LLHTTP_CFLAGS)
+
+cover: ## line coverage of the unit tests, per file
+	@$(MAKE) --no-print-directory B=build/cover OPTIMIZE=-O0 CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage unit
+	@cd build/cover && gcov -n $$(find . -name '*.gcda' -not -path './tests/*' -not -path './replay/*') 2>/dev/null | \
+	  awk '/^File .(base|policy|http|proxy|egress|broker|ca|audit|daemon|cli)/ {f=$$2} /^Lines/ && f {print $$0 "  " f; f=""}' | sort -t: -k2 -n
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@echo "make targets:"
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 18
+	@echo "variables: PREFIX= DESTDIR= SANITIZE=address,undefined TARGET= TIME= LLHTTP_SRC= ARGS="

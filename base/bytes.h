@@ -1,0 +1,147 @@
+/*
+ * Bytes: views of memory somebody else owns, and growing buffers with a hard maximum.
+ *
+ * All length arithmetic of the program is in here. Bytes from a network are
+ * views, never C strings; a C string is made only by view_cstr, which refuses NUL.
+ */
+#ifndef BASE_BYTES_H
+#define BASE_BYTES_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- views: pointer and length, borrowed; p may be NULL when n is 0 ---- */
+
+struct view {
+    const uint8_t *p;
+    size_t n;
+};
+
+/* A view of a string literal: VIEW("abc"). */
+#define VIEW(literal) ((struct view){(const uint8_t *)(literal), sizeof(literal) - 1})
+
+/* printf a view's bytes that are known to be text: printf("%.*s", VIEW_ARG(v)). */
+#define VIEW_ARG(v) (int)(v).n, (const char *)(v).p
+
+struct view view_of(const void *p, size_t n);
+/* The bytes of s without its NUL; NULL gives the empty view. */
+struct view view_str(const char *s);
+bool view_is_empty(struct view v);
+bool view_equal(struct view a, struct view b);
+/* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). */
+bool view_equal_nocase(struct view a, struct view b);
+/* Orders like memcmp, a prefix first. */
+int view_compare(struct view a, struct view b);
+bool view_starts(struct view v, struct view prefix);
+bool view_ends(struct view v, struct view suffix);
+/* v without its first n bytes; n beyond the end gives the empty view at the end. */
+struct view view_skip(struct view v, size_t n);
+/* The first n bytes of v, or all of it. */
+struct view view_head(struct view v, size_t n);
+/* v[from, to), both clamped to v. */
+struct view view_slice(struct view v, size_t from, size_t to);
+/* Index of the first byte c, or v.n. */
+size_t view_find(struct view v, uint8_t c);
+/* Index of the first occurrence of needle, or v.n; an empty needle is found at 0. */
+size_t view_search(struct view v, struct view needle);
+/* v without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3). */
+struct view view_trim(struct view v);
+/* Splits v at the first c: returns what stands before it, leaves the rest behind it in *v
+ * (empty when there is no c). */
+struct view view_cut(struct view *v, uint8_t c);
+/* Decimal digits only, at least one, no sign, at most max. ERR_BAD or ERR_LIMIT. */
+MUST_USE int view_number(struct view v, uint64_t max, uint64_t *out);
+/* Copies v and a NUL into out (size bytes). ERR_BAD when v holds a NUL, ERR_LIMIT when too long. */
+MUST_USE int view_cstr(struct view v, char *out, size_t size);
+
+/* ---- buffers: owned bytes [pos, n), consumed from the front, grown at the back ---- */
+
+/*
+ * Invariant: pos <= n <= cap <= max. Memory comes from malloc, or from the
+ * locked arena (base/secret.h) when the buffer was made with buf_init_secret;
+ * such a buffer is cleared before its memory is given back.
+ */
+struct buf {
+    uint8_t *p;
+    size_t pos, n, cap, max;
+    bool secret;
+    bool failed; /* a put was refused; sticky until buf_reset */
+};
+
+/* An empty buffer that never holds more than max bytes. Allocates nothing yet. */
+void buf_init(struct buf *b, size_t max);
+void buf_init_secret(struct buf *b, size_t max);
+/* Gives the memory back; the buffer may be used again with its old maximum. */
+void buf_free(struct buf *b);
+/* Empties without giving memory back; clears the bytes of a secret buffer, and `failed`. */
+void buf_reset(struct buf *b);
+/* Unread bytes; valid until the buffer changes. */
+struct view buf_view(const struct buf *b);
+size_t buf_len(const struct buf *b);
+/* Bytes that may still be put. */
+size_t buf_room(const struct buf *b);
+/* Drops n unread bytes from the front (n <= buf_len). */
+void buf_consume(struct buf *b, size_t n);
+/*
+ * Makes room for want more bytes and gives the place to write them, or NULL
+ * (over max, or no memory; sets failed). buf_commit then says how many were written.
+ */
+uint8_t *buf_reserve(struct buf *b, size_t want);
+void buf_commit(struct buf *b, size_t n);
+/*
+ * Puts append or set `failed` and append nothing; a caller may make many and
+ * look once at buf_ok. Numbers are big-endian.
+ */
+bool buf_ok(const struct buf *b);
+void buf_put(struct buf *b, struct view v);
+void buf_put_str(struct buf *b, const char *s);
+void buf_put_u8(struct buf *b, uint8_t x);
+void buf_put_u16(struct buf *b, uint16_t x);
+void buf_put_u32(struct buf *b, uint32_t x);
+void buf_put_u64(struct buf *b, uint64_t x);
+/* A 32-bit length and the bytes. */
+void buf_put_block(struct buf *b, struct view v);
+void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Overwrites four bytes at offset `at` from pos (a length written after its content). */
+void buf_patch_u32(struct buf *b, size_t at, uint32_t x);
+
+/* ---- reading what the puts wrote ---- */
+
+/*
+ * Each take returns zero or the empty view once `bad` is set, and sets it when
+ * too little is left. Views point into the source.
+ */
+struct reader {
+    struct view rest;
+    bool bad;
+};
+
+struct reader reader_of(struct view v);
+uint8_t read_u8(struct reader *r);
+uint16_t read_u16(struct reader *r);
+uint32_t read_u32(struct reader *r);
+uint64_t read_u64(struct reader *r);
+struct view read_bytes(struct reader *r, size_t n);
+/* A block of at most max bytes; a longer one sets bad. */
+struct view read_block(struct reader *r, size_t max);
+/* Not bad, and nothing left. */
+bool read_done(const struct reader *r);
+
+/* ---- characters (RFC 9110 5.6.2; locale does not matter) ---- */
+
+bool is_tchar(uint8_t c);
+bool is_digit(uint8_t c);
+bool is_alpha(uint8_t c);
+bool is_alnum(uint8_t c);
+/* Value of a hexadecimal digit, or -1. */
+int hex_value(uint8_t c);
+uint8_t to_lower(uint8_t c);
+/* Writes 2*n lower-case digits and a NUL; out must hold 2*n+1. */
+void hex_encode(struct view v, char *out);
+/* Exactly 2*size digits of either case. ERR_BAD otherwise. */
+MUST_USE int hex_decode(struct view v, uint8_t *out, size_t size);
+
+#endif

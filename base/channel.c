@@ -1,0 +1,380 @@
+#include "base/channel.h"
+
+#include "base/log.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { HEADER_FD = 1, FDS_MAX = 16, READ_SIZE = 128 * 1024 };
+
+/* A descriptor that leaves with the byte `at` bytes into the unsent ones. */
+struct passing {
+    size_t at;
+    int fd;
+};
+
+struct channel {
+    struct loop *loop;
+    struct event *readable, *writable;
+    struct deferred flush;
+    const struct channel_rule *rules[64];
+    uint64_t seen; /* bit per type */
+    channel_closed *closed;
+    void *ctx;
+    struct buf in, out;
+    size_t open_at; /* offset of the message being built, in unread bytes of out */
+    struct passing sending[FDS_MAX];
+    int received[FDS_MAX];
+    size_t n_sending, n_received;
+    unsigned flags;
+    int fd;
+    bool building, dead, freed, handling;
+};
+
+static void channel_destroy(struct channel *ch) {
+    if (ch->readable)
+        event_free(ch->readable);
+    if (ch->writable)
+        event_free(ch->writable);
+    for (size_t i = 0; i < ch->n_sending; i++)
+        close(ch->sending[i].fd);
+    for (size_t i = 0; i < ch->n_received; i++)
+        close(ch->received[i]);
+    loop_forget(ch->loop, &ch->flush);
+    buf_free(&ch->in);
+    buf_free(&ch->out);
+    close(ch->fd);
+    free(ch);
+}
+
+void channel_free(struct channel *ch) {
+    if (!ch)
+        return;
+    if (!ch->handling) {
+        channel_destroy(ch);
+        return;
+    }
+    /* A handler is on the stack: its caller destroys. */
+    ch->dead = ch->freed = true;
+}
+
+/* Reports the end once; the owner frees, now or later. */
+static void channel_fail(struct channel *ch, int why) {
+    if (ch->dead)
+        return;
+    ch->dead = true;
+    event_del(ch->readable);
+    event_del(ch->writable);
+    bool nested = ch->handling;
+    ch->handling = true;
+    ch->closed(ch->ctx, ch, why);
+    ch->handling = nested;
+    if (ch->freed && !nested)
+        channel_destroy(ch);
+}
+
+/* ---- sending ---- */
+
+static ssize_t write_some(struct channel *ch, struct view v) {
+    if (ch->n_sending == 0 || ch->sending[0].at > 0) {
+        size_t n = ch->n_sending && ch->sending[0].at < v.n ? ch->sending[0].at : v.n;
+        return write(ch->fd, v.p, n);
+    }
+    /* The descriptor is attached to its message's first byte; stop before the next one's. */
+    size_t n = ch->n_sending > 1 && ch->sending[1].at < v.n ? ch->sending[1].at : v.n;
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec iov = {(void *)(uintptr_t)v.p, n};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &ch->sending[0].fd, sizeof(int));
+    ssize_t sent = sendmsg(ch->fd, &msg, MSG_NOSIGNAL);
+    if (sent > 0) {
+        close(ch->sending[0].fd);
+        ch->n_sending--;
+        memmove(ch->sending, ch->sending + 1, ch->n_sending * sizeof *ch->sending);
+    }
+    return sent;
+}
+
+void channel_flush(struct channel *ch) {
+    assert(!ch->building);
+    while (!ch->dead && buf_ok(&ch->out) && buf_len(&ch->out) > 0) {
+        ssize_t n = write_some(ch, buf_view(&ch->out));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            event_add(ch->writable, NULL);
+            return;
+        }
+        if (n < 0) {
+            channel_fail(ch, errno == EPIPE || errno == ECONNRESET ? ERR_CLOSED : ERR_SYSTEM);
+            return;
+        }
+        buf_consume(&ch->out, (size_t)n);
+        for (size_t i = 0; i < ch->n_sending; i++)
+            ch->sending[i].at -= (size_t)n;
+    }
+}
+
+static void on_flush(void *ctx) {
+    channel_flush(ctx);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    channel_flush(ctx);
+}
+
+struct buf *channel_begin(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation) {
+    assert(!ch->building);
+    ch->building = true;
+    ch->open_at = buf_len(&ch->out);
+    buf_put_u32(&ch->out, 0);
+    buf_put_u16(&ch->out, type);
+    buf_put_u16(&ch->out, 0);
+    buf_put_u32(&ch->out, id);
+    buf_put_u32(&ch->out, generation);
+    return &ch->out;
+}
+
+void channel_end(struct channel *ch) {
+    assert(ch->building);
+    ch->building = false;
+    if (ch->dead) {
+        buf_reset(&ch->out);
+        return;
+    }
+    /*
+     * A message that did not fit leaves half a message behind: the peer must
+     * not be sent that, so the channel ends, but outside the caller's stack.
+     */
+    if (buf_ok(&ch->out))
+        buf_patch_u32(&ch->out, ch->open_at,
+                      (uint32_t)(buf_len(&ch->out) - ch->open_at - CHANNEL_HEADER_SIZE));
+    loop_defer(ch->loop, &ch->flush);
+}
+
+void channel_send(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation,
+                  struct view body) {
+    buf_put(channel_begin(ch, type, id, generation), body);
+    channel_end(ch);
+}
+
+void channel_send_fd(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation,
+                     struct view body, int fd) {
+    if (ch->dead || ch->n_sending == FDS_MAX) {
+        close(fd);
+        ch->out.failed = ch->out.failed || !ch->dead;
+        loop_defer(ch->loop, &ch->flush);
+        return;
+    }
+    ch->sending[ch->n_sending++] = (struct passing){buf_len(&ch->out), fd};
+    struct buf *b = channel_begin(ch, type, id, generation);
+    buf_put(b, body);
+    if (buf_ok(b))
+        b->p[b->pos + ch->open_at + 7] = HEADER_FD;
+    channel_end(ch);
+}
+
+size_t channel_unsent(const struct channel *ch) {
+    return buf_len(&ch->out);
+}
+
+/* ---- receiving ---- */
+
+static int take_fd(struct channel *ch) {
+    int fd = ch->received[0];
+    ch->n_received--;
+    memmove(ch->received, ch->received + 1, ch->n_received * sizeof *ch->received);
+    return fd;
+}
+
+static int handle_message(struct channel *ch, struct message *m, uint16_t flags) {
+    const struct channel_rule *rule = m->type < 64 ? ch->rules[m->type] : NULL;
+    if (!rule || m->body.n > rule->max) {
+        log_warn("channel: message %u of %zu bytes is not permitted here", m->type, m->body.n);
+        return ERR_BAD;
+    }
+    bool carries = (flags & HEADER_FD) != 0, wanted = (rule->flags & CHANNEL_FD) != 0;
+    bool again = (ch->seen >> m->type & 1) != 0;
+    if (flags > HEADER_FD || carries != wanted || (carries && ch->n_received == 0) ||
+        (again && (rule->flags & CHANNEL_ONCE))) {
+        log_warn("channel: %s breaks its rule", rule->name);
+        return ERR_BAD;
+    }
+    ch->seen |= UINT64_C(1) << m->type;
+    m->fd = wanted ? take_fd(ch) : -1;
+    ch->handling = true;
+    int result = rule->handle(ch->ctx, ch, m);
+    ch->handling = false;
+    if (m->fd >= 0)
+        close(m->fd);
+    if (result != 0)
+        log_warn("channel: %s: %s", rule->name, err_text(result));
+    return result;
+}
+
+/* Handles each whole message in `in`. May end with ch destroyed: then false. */
+static bool handle_buffered(struct channel *ch) {
+    for (;;) {
+        struct reader r = reader_of(buf_view(&ch->in));
+        uint32_t length = read_u32(&r);
+        struct message m = {.type = read_u16(&r)};
+        uint16_t flags = read_u16(&r);
+        m.id = read_u32(&r);
+        m.generation = read_u32(&r);
+        if (!r.bad && length > CHANNEL_BODY_MAX) {
+            channel_fail(ch, ERR_LIMIT);
+            return false;
+        }
+        m.body = read_bytes(&r, length);
+        if (r.bad)
+            return true;
+        int result = handle_message(ch, &m, flags);
+        if (ch->freed) {
+            channel_destroy(ch);
+            return false;
+        }
+        if (result != 0) {
+            channel_fail(ch, ERR_BAD);
+            return false;
+        }
+        if (ch->dead)
+            return false;
+        buf_consume(&ch->in, CHANNEL_HEADER_SIZE + length);
+    }
+}
+
+static int keep_fds(struct channel *ch, struct msghdr *msg) {
+    int result = msg->msg_flags & MSG_CTRUNC ? ERR_LIMIT : 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+            if (ch->n_received < FDS_MAX) {
+                ch->received[ch->n_received++] = fd;
+            } else {
+                close(fd);
+                result = ERR_LIMIT;
+            }
+        }
+    }
+    return result;
+}
+
+static ssize_t read_some(struct channel *ch, uint8_t *p, size_t n, int *why) {
+    if (ch->flags & CHANNEL_READ)
+        return read(ch->fd, p, n);
+    union {
+        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
+        struct cmsghdr align;
+    } control;
+    struct iovec iov = {p, n};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    ssize_t got = recvmsg(ch->fd, &msg, MSG_CMSG_CLOEXEC);
+    if (got > 0)
+        *why = keep_fds(ch, &msg);
+    return got;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx) {
+    struct channel *ch = ctx;
+    (void)fd;
+    (void)what;
+    size_t want = buf_room(&ch->in) < READ_SIZE ? buf_room(&ch->in) : READ_SIZE;
+    uint8_t *p = want ? buf_reserve(&ch->in, want) : NULL;
+    if (!p) {
+        channel_fail(ch, ERR_MEMORY);
+        return;
+    }
+    int why = 0;
+    ssize_t n = read_some(ch, p, want, &why);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return;
+    if (n <= 0 || why != 0) {
+        channel_fail(ch, why ? why : n == 0 || errno == ECONNRESET ? ERR_CLOSED : ERR_SYSTEM);
+        return;
+    }
+    buf_commit(&ch->in, (size_t)n);
+    if (handle_buffered(ch) && !buf_ok(&ch->out))
+        channel_fail(ch, ERR_LIMIT);
+}
+
+/* ---- life ---- */
+
+static void on_deferred(void *ctx) {
+    struct channel *ch = ctx;
+    if (!buf_ok(&ch->out))
+        channel_fail(ch, ERR_LIMIT);
+    else
+        on_flush(ch);
+}
+
+struct channel *channel_new(struct loop *l, int fd, const struct channel_rule *rules,
+                            size_t n_rules, unsigned flags, channel_closed *closed, void *ctx) {
+    struct channel *ch = calloc(1, sizeof *ch);
+    if (!ch) {
+        close(fd);
+        return NULL;
+    }
+    ch->loop = l;
+    ch->fd = fd;
+    ch->flags = flags;
+    ch->closed = closed;
+    ch->ctx = ctx;
+    ch->flush = (struct deferred){on_deferred, ch, false, NULL};
+    for (size_t i = 0; i < n_rules; i++) {
+        assert(rules[i].type > 0 && rules[i].type < 64 && rules[i].max <= CHANNEL_BODY_MAX);
+        ch->rules[rules[i].type] = &rules[i];
+    }
+    /* One whole message of the largest kind and the beginning of the next must fit. */
+    size_t in_max = CHANNEL_HEADER_SIZE + CHANNEL_BODY_MAX + READ_SIZE;
+    if (flags & CHANNEL_SECRET) {
+        buf_init_secret(&ch->in, READ_SIZE);
+        buf_init_secret(&ch->out, READ_SIZE);
+    } else {
+        buf_init(&ch->in, in_max);
+        buf_init(&ch->out, CHANNEL_OUT_MAX);
+    }
+    ch->readable = event_new(loop_base(l), fd, EV_READ | EV_PERSIST, on_readable, ch);
+    ch->writable = event_new(loop_base(l), fd, EV_WRITE, on_writable, ch);
+    if (!ch->readable || !ch->writable || evutil_make_socket_nonblocking(fd) != 0 ||
+        event_add(ch->readable, NULL) != 0) {
+        channel_destroy(ch);
+        return NULL;
+    }
+    return ch;
+}
+
+int channel_pair(int fds[2]) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+        return ERR_SYSTEM;
+    /* Room for a turn's worth of bulk, so that a full batch is one write. */
+    int size = 512 * 1024;
+    for (int i = 0; i < 2; i++) {
+        setsockopt(fds[i], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+        setsockopt(fds[i], SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    }
+    return 0;
+}

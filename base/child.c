@@ -1,0 +1,246 @@
+#include "base/child.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAME_MAX_BYTES = 256, TEXT_MAX = 64 << 20 };
+
+struct child {
+    struct loop *loop;
+    struct channel *channel;
+    struct child_ops ops;
+    void *ctx;
+    void *map; /* text of the newest generation */
+    size_t map_size;
+    uint32_t prepared; /* newest generation that was accepted */
+    bool stopping;
+};
+
+static void read_peer(struct reader *r, uint8_t *role, uint32_t *lane) {
+    *role = read_u8(r);
+    *lane = read_u32(r);
+    if (*role >= ROLE_COUNT)
+        r->bad = true;
+}
+
+static int take_peer(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    uint8_t role;
+    uint32_t lane;
+    (void)ch;
+    read_peer(&r, &role, &lane);
+    struct view name = read_block(&r, NAME_MAX_BYTES);
+    if (!read_done(&r) || !c->ops.on_peer)
+        return ERR_BAD;
+    int fd = m->fd;
+    m->fd = -1;
+    return c->ops.on_peer(c->ctx, (enum role)role, lane, name, fd);
+}
+
+static int take_peer_gone(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    uint8_t role;
+    uint32_t lane;
+    (void)ch;
+    read_peer(&r, &role, &lane);
+    if (!read_done(&r))
+        return ERR_BAD;
+    if (c->ops.on_peer_gone)
+        c->ops.on_peer_gone(c->ctx, (enum role)role, lane);
+    return 0;
+}
+
+static int take_file(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    struct view name = read_block(&r, NAME_MAX_BYTES);
+    if (!read_done(&r) || !c->ops.on_file)
+        return ERR_BAD;
+    int fd = m->fd;
+    m->fd = -1;
+    return c->ops.on_file(c->ctx, name, fd);
+}
+
+static void answer_generation(struct child *c, uint32_t generation, int result) {
+    if (result == 0) {
+        c->prepared = generation;
+        channel_send(c->channel, ROLE_READY, 0, generation, (struct view){NULL, 0});
+        return;
+    }
+    log_warn("generation %u is refused: %s", generation, err_text(result));
+    struct buf *b = channel_begin(c->channel, ROLE_REFUSED, 0, generation);
+    buf_put_block(b, view_str(err_text(result)));
+    channel_end(c->channel);
+}
+
+static int take_generation(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct stat st;
+    (void)ch;
+    if (!c->ops.on_generation || fstat(m->fd, &st) != 0 || st.st_size <= 0 || st.st_size > TEXT_MAX)
+        return ERR_BAD;
+    size_t size = (size_t)st.st_size;
+    void *map = mmap(NULL, size, PROT_READ, MAP_PRIVATE, m->fd, 0);
+    if (map == MAP_FAILED)
+        return ERR_SYSTEM;
+    int result = c->ops.on_generation(c->ctx, m->generation, view_of(map, size));
+    if (result == 0) {
+        if (c->map)
+            munmap(c->map, c->map_size);
+        c->map = map;
+        c->map_size = size;
+    } else {
+        munmap(map, size);
+    }
+    answer_generation(c, m->generation, result);
+    return 0;
+}
+
+static int take_limits(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)ch;
+    if (!c->ops.on_generation)
+        return ERR_BAD;
+    answer_generation(c, m->generation, c->ops.on_generation(c->ctx, m->generation, m->body));
+    return 0;
+}
+
+static int take_commit(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)ch;
+    if (m->generation != c->prepared)
+        return ERR_BAD;
+    if (c->ops.on_commit)
+        c->ops.on_commit(c->ctx, m->generation);
+    return 0;
+}
+
+static int take_stop(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)ch;
+    (void)m;
+    c->stopping = true;
+    if (c->ops.on_stop)
+        c->ops.on_stop(c->ctx);
+    else
+        loop_stop(c->loop);
+    return 0;
+}
+
+static int take_status(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct buf text;
+    buf_init(&text, 16384);
+    if (c->ops.on_status)
+        c->ops.on_status(c->ctx, &text);
+    struct buf *b = channel_begin(ch, ROLE_STATUS, m->id, c->prepared);
+    buf_put_block(b, buf_ok(&text) ? buf_view(&text) : (struct view){NULL, 0});
+    channel_end(ch);
+    buf_free(&text);
+    return 0;
+}
+
+static int take_answer(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    int code = -(int)read_u8(&r);
+    struct view text = read_block(&r, CHANNEL_BODY_MAX);
+    if (!read_done(&r) || !c->ops.on_answer)
+        return ERR_BAD;
+    return c->ops.on_answer(c->ctx, m->id, code, text);
+}
+
+static const struct channel_rule rules[] = {
+    {PARENT_PEER, CHANNEL_FD, 512, take_peer, "parent peer"},
+    {PARENT_PEER_GONE, 0, 16, take_peer_gone, "parent peer gone"},
+    {PARENT_FILE, CHANNEL_FD, 512, take_file, "parent file"},
+    {PARENT_GENERATION, CHANNEL_FD, 16, take_generation, "parent generation"},
+    {PARENT_LIMITS, 0, 4096, take_limits, "parent limits"},
+    {PARENT_COMMIT, 0, 16, take_commit, "parent commit"},
+    {PARENT_STOP, 0, 16, take_stop, "parent stop"},
+    {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
+    {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},
+};
+
+static void on_closed(void *ctx, struct channel *ch, int why) {
+    struct child *c = ctx;
+    (void)ch;
+    if (!c->stopping)
+        log_warn("parent's channel: %s", err_text(why));
+    loop_stop(c->loop);
+}
+
+struct child *child_new(struct loop *l, const struct role_args *args, const struct child_ops *ops,
+                        void *ctx) {
+    struct child *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->loop = l;
+    c->ops = *ops;
+    c->ctx = ctx;
+    unsigned flags = args->role == ROLE_PROXY ? CHANNEL_READ : 0;
+    c->channel =
+        channel_new(l, PARENT_FD, rules, sizeof rules / sizeof *rules, flags, on_closed, c);
+    if (!c->channel) {
+        free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void child_free(struct child *c) {
+    if (!c)
+        return;
+    channel_free(c->channel);
+    if (c->map)
+        munmap(c->map, c->map_size);
+    free(c);
+}
+
+void child_up(struct child *c, struct view extra) {
+    struct buf *b = channel_begin(c->channel, ROLE_UP, 0, 0);
+    buf_put_block(b, extra);
+    channel_end(c->channel);
+}
+
+struct channel *child_channel(struct child *c) {
+    return c->channel;
+}
+
+void child_bad_peer(struct child *c, enum role role, uint32_t lane) {
+    struct buf *b = channel_begin(c->channel, ROLE_BAD_PEER, 0, 0);
+    buf_put_u8(b, (uint8_t)role);
+    buf_put_u32(b, lane);
+    channel_end(c->channel);
+}
+
+int child_read_file(int fd, size_t max, struct buf *out) {
+    int result = 0;
+    for (;;) {
+        uint8_t *p = buf_reserve(out, 4096);
+        ssize_t n = p ? read(fd, p, 4096) : 0;
+        if (!p || buf_len(out) + (size_t)(n > 0 ? n : 0) > max) {
+            result = ERR_LIMIT;
+            break;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            result = n < 0 ? ERR_SYSTEM : 0;
+            break;
+        }
+        buf_commit(out, (size_t)n);
+    }
+    close(fd);
+    return result;
+}

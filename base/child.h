@@ -1,0 +1,80 @@
+/*
+ * What every role but parent has in common: the channel to the parent on
+ * PARENT_FD, and the generations that come over it.
+ *
+ * The parent sends, in this order at start: PARENT_FILE and PARENT_PEER as the
+ * role needs them, then PARENT_GENERATION. The role answers ROLE_READY or
+ * ROLE_REFUSED, and uses the generation once PARENT_COMMIT names it. Later
+ * generations, new peers (a shared role was restarted) and the loss of peers
+ * come at any time.
+ */
+#ifndef BASE_CHILD_H
+#define BASE_CHILD_H
+
+#include "base/channel.h"
+#include "base/role.h"
+
+/* parent to role */
+enum parent_message {
+    PARENT_PEER = 1,      /* fd; u8 role, u32 lane, block name: a channel's end */
+    PARENT_PEER_GONE = 2, /* u8 role, u32 lane: that process died; it may come again */
+    PARENT_FILE = 3, /* fd; block name: an opened file, to be read before the first generation */
+    PARENT_GENERATION =
+        4, /* fd: sealed memfd with the text (policy/bundle.h); the message's generation is N */
+    PARENT_LIMITS = 5, /* the same for proxy, which takes no descriptor: limits (base/limits.h) */
+    PARENT_COMMIT = 6, /* use generation N from now on */
+    PARENT_STOP = 7,   /* finish what is in progress, then exit */
+    PARENT_STATUS_ASK = 8, /* id to be repeated */
+    PARENT_ANSWER = 9,     /* to control: u8 err (0 or -code), block text; id of the ROLE_ASK */
+};
+
+/* role to parent */
+enum role_message {
+    ROLE_UP =
+        1, /* rights are narrowed; proxy: block with its public key (SubjectPublicKeyInfo DER) */
+    ROLE_READY = 2,    /* generation N is parsed and kept */
+    ROLE_REFUSED = 3,  /* block reason */
+    ROLE_BAD_PEER = 4, /* u8 role, u32 lane: that peer broke the contract; its channel is dropped */
+    ROLE_STATUS = 5,   /* block: a JSON object's members, "\"connections\":3,..."; id of the ask */
+    ROLE_REGISTRY = 6, /* broker: block registry (policy/bundle.h); wants a new generation */
+    ROLE_ASK = 7,      /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
+};
+
+enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP };
+
+struct child;
+
+/*
+ * What the role does with them. A NULL handler means that the message is not
+ * permitted for this role. Descriptors are taken over by the callee. Anything
+ * but 0 from on_generation is reported as ROLE_REFUSED with err_text.
+ */
+struct child_ops {
+    int (*on_peer)(void *ctx, enum role role, uint32_t lane, struct view name, int fd);
+    void (*on_peer_gone)(void *ctx, enum role role, uint32_t lane);
+    int (*on_file)(void *ctx, struct view name, int fd);
+    /* text is mapped until the next on_generation returns 0. */
+    int (*on_generation)(void *ctx, uint32_t generation, struct view text);
+    void (*on_commit)(void *ctx, uint32_t generation);
+    /* NULL: the loop stops at once. */
+    void (*on_stop)(void *ctx);
+    /* Appends JSON members without braces; NULL: none. */
+    void (*on_status)(void *ctx, struct buf *out);
+    int (*on_answer)(void *ctx, uint32_t id, int code, struct view text);
+};
+
+/* The channel on PARENT_FD; its loss stops the loop. NULL on failure. */
+struct child *child_new(struct loop *l, const struct role_args *args, const struct child_ops *ops,
+                        void *ctx);
+void child_free(struct child *c);
+/* Tells the parent that this process is narrowed and serves; extra is the proxy's public key or empty. */
+void child_up(struct child *c, struct view extra);
+/* For messages of its own (ROLE_REGISTRY, ROLE_ASK). */
+struct channel *child_channel(struct child *c);
+/* Reports a peer whose channel this role dropped. */
+void child_bad_peer(struct child *c, enum role role, uint32_t lane);
+
+/* Reads all of fd (at most max bytes) into out and closes fd. ERR_SYSTEM, ERR_LIMIT. */
+MUST_USE int child_read_file(int fd, size_t max, struct buf *out);
+
+#endif

@@ -1,0 +1,130 @@
+#include "base/limits.h"
+
+#define KIB (UINT64_C(1) << 10)
+#define MIB (UINT64_C(1) << 20)
+#define GIB (UINT64_C(1) << 30)
+#define TIB (UINT64_C(1) << 40)
+
+static const struct limit_info table[LIMIT_COUNT] = {
+    [LIMIT_CONNECTIONS] = {"connections", "", 2048, 1, 100000, "open client connections of a lane",
+                           "accepting pauses until one closes; other lanes go on"},
+    [LIMIT_FIRST_BYTE] = {"first-byte-time", "s", 30, 1, 3600, "from accept to the first byte",
+                          "closed"},
+    [LIMIT_HEAD_TIME] = {"head-time", "s", 20, 1, 3600, "for a whole request head", "408, closed"},
+    [LIMIT_HANDSHAKE_TIME] = {"handshake-time", "s", 20, 1, 3600,
+                              "from the answer to CONNECT to a finished TLS handshake", "closed"},
+    [LIMIT_IDLE_TIME] = {"idle-time", "s", 120, 1, 86400,
+                         "between requests on a kept-alive connection", "closed"},
+    [LIMIT_BODY_STALL] = {"body-stall-time", "s", 120, 1, 86400,
+                          "without a byte while a body or an event stream is due, either side",
+                          "408 or 504 where a head can still be sent, then closed"},
+    [LIMIT_REQUEST_TIME] = {"request-time", "s", 86400, 1, 604800, "for a whole exchange",
+                            "closed"},
+    [LIMIT_HEAD_BYTES] = {"head-bytes", "bytes", 64 * KIB, 1 * KIB, 256 * KIB,
+                          "a request or answer head: start line and all fields",
+                          "431 (request), 502 (answer), closed"},
+    [LIMIT_HEAD_FIELDS] = {"head-fields", "", 128, 8, 256, "fields in a head",
+                           "431 (request), 502 (answer), closed"},
+    [LIMIT_TARGET_BYTES] = {"target-bytes", "bytes", 16 * KIB, 256, 64 * KIB, "a request target",
+                            "414, closed"},
+    [LIMIT_CHUNK_OVERHEAD] =
+        {"chunk-overhead", "bytes", 16 * KIB, 1 * KIB, 1 * MIB,
+         "chunk extensions of one body, and chunk lines beyond 16 for each KiB of data",
+         "400 (request), 502 (answer), closed"},
+    [LIMIT_TRAILER_BYTES] = {"trailer-bytes", "bytes", 8 * KIB, 64, 64 * KIB,
+                             "trailers of one body", "431 (request), 502 (answer), closed"},
+    [LIMIT_HELLO_BYTES] = {"hello-bytes", "bytes", 32 * KIB, 2 * KIB, 64 * KIB, "a TLS ClientHello",
+                           "alert, closed"},
+    [LIMIT_PATH_SEGMENTS] = {"path-segments", "", 256, 8, 1024, "segments of a path", "400"},
+    [LIMIT_REQUEST_BODY] = {"request-body", "bytes", 0, 0, 16 * TIB, "a request body (0: no limit)",
+                            "413; a chunked body is cut when it passes the limit"},
+    [LIMIT_ANSWER_BODY] = {"answer-body", "bytes", 0, 0, 16 * TIB, "an answer body (0: no limit)",
+                           "502, or cut when it passes the limit"},
+    [LIMIT_WINDOW] = {"window", "bytes", 256 * KIB, 32 * KIB, 1 * MIB,
+                      "bytes of one direction of an exchange on their way between proxy and egress",
+                      "the sender waits"},
+    [LIMIT_EXCHANGES] = {"exchanges", "", 1024, 1, 65536, "requests in progress of a lane", "503"},
+    [LIMIT_LEAVES] = {"leaves", "", 1000, 8, 100000, "leaf certificates kept by a lane",
+                      "the oldest is dropped"},
+    [LIMIT_NEW_NAMES] = {"new-names", "", 600, 1, 1000000,
+                         "leaf certificates minted for a lane a minute", "429"},
+    [LIMIT_LEAF_DAYS] = {"leaf-days", "days", 7, 1, 90, "validity of a leaf certificate",
+                         "minted anew before it ends"},
+    [LIMIT_AUTH_FAILURES] = {"auth-failures", "", 60, 1, 100000,
+                             "refused proxy credentials on a shared listener a minute", "429"},
+    [LIMIT_DNS_TIME] = {"dns-time", "s", 5, 1, 60, "to resolve a name", "504"},
+    [LIMIT_CONNECT_TIME] = {"connect-time", "s", 10, 1, 120,
+                            "to connect, over all addresses of the name", "504"},
+    [LIMIT_UPSTREAM_HANDSHAKE] = {"upstream-handshake-time", "s", 10, 1, 120,
+                                  "for TLS with the upstream", "504"},
+    [LIMIT_ANSWER_TIME] = {"answer-time", "s", 600, 1, 86400,
+                           "from the end of the request to the answer's head", "504"},
+    [LIMIT_POOL_IDLE] = {"pool-idle-time", "s", 60, 1, 3600,
+                         "an unused upstream connection is kept", "closed"},
+    [LIMIT_POOL_SIZE] = {"pool-size", "", 256, 0, 65536, "unused upstream connections of a lane",
+                         "the oldest is closed"},
+    [LIMIT_UPSTREAMS] = {"upstreams", "", 256, 1, 65536,
+                         "open upstream connections of a lane to one authority",
+                         "the request waits for connect-time, then 503"},
+    [LIMIT_CERTIFICATES] = {"chain-certificates", "", 10, 1, 100,
+                            "certificates in an upstream's chain", "502"},
+    [LIMIT_LEASE_TIME] = {"lease-time", "s", 60, 1, 3600, "a secret is lent to a lane",
+                          "lent anew"},
+    [LIMIT_GUARD_TIME] = {"guard-time", "s", 900, 60, 86400,
+                          "answers are scanned for a secret after its last use", "forgotten"},
+    [LIMIT_GUARD_RUN] = {"guard-run", "bytes", 16, 12, 64,
+                         "shortest run of a secret's bytes that is masked", "-"},
+    [LIMIT_GUARD_HOLD] = {"guard-hold", "ms", 20, 1, 1000,
+                          "the end of an answer's piece may be held back for", "released"},
+    [LIMIT_SECRETS] = {"secrets", "", 64, 1, 1024,
+                       "different secrets lent to a lane within guard-time", "503"},
+    [LIMIT_ASK_TIME] = {"ask-time", "s", 5, 1, 60,
+                        "until an unanswered question between processes is a refusal", "503"},
+    [LIMIT_INSPECT_BYTES] = {"inspect-bytes", "bytes", 64 * KIB, 4 * KIB, 256 * KIB,
+                             "one decoded piece of a compressed answer",
+                             "decoding goes on in further pieces"},
+    [LIMIT_INSPECT_RATIO] = {"inspect-ratio", "", 2000, 10, 100000,
+                             "decoded to encoded bytes of a whole body", "502, or cut"},
+    [LIMIT_AUDIT_FILE] = {"audit-file", "bytes", 64 * MIB, 64 * KIB, 64 * GIB, "the audit log",
+                          "rotated"},
+    [LIMIT_AUDIT_KEEP] = {"audit-keep", "", 0, 0, 100000, "rotated audit files kept (0: all)",
+                          "the oldest is removed"},
+    [LIMIT_HEAD_INTERVAL] = {"head-interval", "s", 60, 1, 86400,
+                             "between signed heads of the audit chain", "signed"},
+};
+
+const struct limit_info *limit_info(enum limit which) {
+    return &table[which];
+}
+
+int limit_find(struct view name, enum limit *out) {
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        if (!view_equal(name, view_str(table[i].name)))
+            continue;
+        *out = (enum limit)i;
+        return 0;
+    }
+    return ERR_MISSING;
+}
+
+void limits_default(struct limits *l) {
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        l->v[i] = table[i].normal;
+}
+
+void limits_write(const struct limits *l, struct buf *out) {
+    buf_put_u16(out, LIMIT_COUNT);
+    for (int i = 0; i < LIMIT_COUNT; i++)
+        buf_put_u64(out, l->v[i]);
+}
+
+int limits_read(struct reader *r, struct limits *out) {
+    if (read_u16(r) != LIMIT_COUNT)
+        return ERR_BAD;
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        out->v[i] = read_u64(r);
+        if (out->v[i] < table[i].least || out->v[i] > table[i].most)
+            return ERR_BAD;
+    }
+    return r->bad ? ERR_BAD : 0;
+}

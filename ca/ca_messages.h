@@ -1,0 +1,25 @@
+/*
+ * What ca and others say to each other. One channel for each lane's egress;
+ * parent says which lane and for which public key (as PARENT_PEER's name:
+ * the SubjectPublicKeyInfo, which proxy gave the parent at its start).
+ */
+#ifndef CA_CA_MESSAGES_H
+#define CA_CA_MESSAGES_H
+
+#include "base/channel.h"
+
+enum { CA_NAME_MAX = 255, CA_CERT_MAX = 8192 };
+
+/* egress to ca */
+enum {
+    CA_ASK_LEAF = 1
+}; /* block canonical host (a name, or an address literal), u16 port. Generation N must be ca's. */
+
+/* ca to egress */
+enum {
+    CA_LEAF = 1, /* same id. block leaf DER, block chain DER, u64 not after in seconds */
+    CA_REFUSED =
+        2, /* same id. u16 enum reason: host_not_allowed (not in the lane's table), rate, not_ready (another generation), ca_unavailable */
+};
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * What a lane's egress and its inspect say to each other: bodies in, plain
+ * bytes or facts out. Inspect holds no secret and no descriptor but its channels.
+ *
+ * A job is one body. Answers keep order within a job. Egress sends at most
+ * INSPECT_WINDOW bytes of a job that were not yet answered.
+ */
+#ifndef EGRESS_INSPECT_MESSAGES_H
+#define EGRESS_INSPECT_MESSAGES_H
+
+#include "base/channel.h"
+
+enum { INSPECT_PIECE_MAX = 64 * 1024, INSPECT_WINDOW = 256 * 1024 };
+
+enum inspect_job {
+    INSPECT_GUNZIP,    /* RFC 1952, several members allowed */
+    INSPECT_INFLATE,   /* "deflate": RFC 1950, or raw RFC 1951 as some servers send */
+    INSPECT_JSON,      /* look for credential names among the members of the outermost object */
+    INSPECT_FORM,      /* application/x-www-form-urlencoded */
+    INSPECT_MULTIPART, /* multipart/form-data; argument: the boundary */
+};
+
+/* egress to inspect */
+enum {
+    INSPECT_OPEN = 1,  /* id: job. u8 enum inspect_job, block argument, u64 bytes it may grow to */
+    INSPECT_DATA = 2,  /* id: job. bytes */
+    INSPECT_END = 3,   /* id: job. The body is complete. */
+    INSPECT_CLOSE = 4, /* id: job. Forget it. */
+};
+
+/* inspect to egress */
+enum {
+    INSPECT_PLAIN =
+        1, /* decompression: u32 encoded bytes consumed so far in this piece (credit), then plain bytes */
+    INSPECT_CLEAR = 2, /* credentials: u32 bytes that are clean and may be sent on */
+    INSPECT_FOUND =
+        3, /* block name of the body's field that would be read as a credential, block value's beginning (at most 128 bytes) */
+    INSPECT_DONE = 4, /* everything was clean, or is decoded */
+    INSPECT_BAD =
+        5, /* block why: malformed, truncated, over a ratio, trailing garbage. The body must not be passed on. */
+};
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * What a lane's proxy and egress say to each other. Egress treats all of it as
+ * an enemy's; proxy believes egress.
+ *
+ * Ids are chosen by proxy, from 1, never twice in a lane's life. Tunnels (one
+ * for each accepted CONNECT) and exchanges (one request and its answer) have
+ * separate spaces. Generation in messages of proxy is 0: it judges nothing.
+ *
+ * Flow: each direction of an exchange's body starts with LIMIT_WINDOW bytes of
+ * credit; the receiver gives back with *_CREDIT what it has passed on.
+ */
+#ifndef EGRESS_LANE_MESSAGES_H
+#define EGRESS_LANE_MESSAGES_H
+
+#include "base/channel.h"
+
+enum {
+    LANE_HEAD_MAX = 300 * 1024, /* a head in binary form */
+    LANE_BODY_MAX = 64 * 1024,  /* one piece */
+    LANE_TEXT_MAX = 4096,
+};
+
+/* proxy to egress */
+enum {
+    /* id: tunnel. block authority as sent; block Proxy-Authorization as sent (empty: none);
+     * u8 how many Proxy-Authorization fields; block the other fields' bytes, joined by LF, for the placeholder check;
+     * block peer ("127.0.0.1:4711", "unix uid 1000"). Answered by LANE_OPENED or LANE_REFUSED. */
+    LANE_OPEN = 1,
+    /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by LANE_LEAF or LANE_ALERT. */
+    LANE_HELLO = 2,
+    /* id: tunnel. The handshake failed, or what came is neither TLS nor HTTP: u16 enum reason, block detail. To be recorded. */
+    LANE_FAILED = 3,
+    /* id: tunnel. The client's connection is gone. */
+    LANE_CLOSE = 4,
+    /* id: exchange. u32 tunnel (0: plain proxying); u8 tls; u8 n of Proxy-Authorization fields; block Proxy-Authorization
+     * (plain proxying only); block peer; request (http/message.h). */
+    LANE_REQUEST = 5,
+    LANE_BODY = 6, /* id: exchange. Body bytes. */
+    LANE_END = 7,  /* id: exchange. The request is complete; trailers are not sent on. */
+    LANE_GONE =
+        8, /* id: exchange. The client went away, or its body broke: u16 enum reason, block detail. */
+    LANE_CREDIT = 9, /* id: exchange. u32 bytes of the answer that were passed on. */
+    /* id: exchange, a new one. u32 tunnel; u16 status; u16 enum reason; block detail; block the offending bytes' beginning;
+     * block peer. What proxy refuses by itself; egress records it and answers with LANE_ANSWER as for a refusal. */
+    LANE_MALFORMED = 10,
+};
+
+/* egress to proxy */
+enum {
+    LANE_OPENED =
+        1, /* id: tunnel. block canonical host, u16 port. Answer 200 and look at the first bytes. */
+    LANE_REFUSED =
+        2, /* id: tunnel. block answer head (http/message.h), block body: send it and close. */
+    LANE_LEAF =
+        3, /* id: tunnel. block name, block leaf DER, block chain DER (certificates one after another), u64 not after (seconds). */
+    LANE_ALERT = 4,    /* id: tunnel. u8 TLS alert: send it and close. */
+    LANE_CUT = 5,      /* id: tunnel. Close at once: denied by a newer generation, or a stop. */
+    LANE_CONTINUE = 6, /* id: exchange. Send 100 Continue. */
+    LANE_ANSWER =
+        7, /* id: exchange. u8 close afterwards; answer head. An interim answer (1xx) may come before. */
+    LANE_ANSWER_BODY = 8,  /* id: exchange. Body bytes. */
+    LANE_ANSWER_END = 9,   /* id: exchange. Complete. */
+    LANE_ANSWER_CUT = 10,  /* id: exchange. It will not be completed: the truncation must show. */
+    LANE_BODY_CREDIT = 11, /* id: exchange. u32 bytes of the request that were passed on. */
+};
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * ClientHello reader (RFC 8446 4.1.2, RFC 6066 3): a pure function over the
+ * bytes that a client has sent so far. Handles fragmented records and hellos
+ * up to `max` bytes (post-quantum key shares come in pieces).
+ */
+#ifndef HTTP_HELLO_H
+#define HTTP_HELLO_H
+
+#include "base/bytes.h"
+
+struct hello {
+    bool has_sni;
+    char sni[256]; /* exactly as sent, NUL-terminated; no NUL inside, at most 255 bytes */
+    bool has_alpn, alpn_http1, alpn_h2;
+    bool has_ech; /* ignored, but recorded */
+    size_t size;  /* bytes of the records that hold the hello */
+};
+
+/*
+ * 0 when the whole hello is there; ERR_AGAIN; ERR_BAD (*why: not TLS, two
+ * names, an empty list, an unknown name type, a length that lies, ...); ERR_LIMIT beyond max.
+ */
+MUST_USE int hello_read(struct view bytes, size_t max, struct hello *out, const char **why);
+/* Whether the first byte can start a TLS handshake record. */
+bool hello_starts(uint8_t first);
+
+#endif

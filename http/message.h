@@ -1,0 +1,80 @@
+/*
+ * HTTP messages as facts: what both codecs produce and both sides exchange
+ * (promise P4: there is one record, and the wire is written from it).
+ */
+#ifndef HTTP_MESSAGE_H
+#define HTTP_MESSAGE_H
+
+#include "base/bytes.h"
+
+enum { FIELDS_MAX = 256 };
+
+struct field {
+    struct view name;  /* lower-case token */
+    struct view value; /* OWS trimmed; visible ASCII, SP, HTAB and obs-text only */
+};
+
+struct fields {
+    struct field at[FIELDS_MAX];
+    size_t n;
+};
+
+enum framing {
+    FRAMING_NONE,   /* no body */
+    FRAMING_LENGTH, /* exactly `length` bytes (may be 0) */
+    FRAMING_CHUNKED,
+    FRAMING_CLOSE, /* answers only: until the connection ends */
+};
+
+enum form {
+    FORM_ORIGIN,    /* "/path?query" */
+    FORM_ABSOLUTE,  /* "http://host/path"; authority and target are split here */
+    FORM_AUTHORITY, /* CONNECT */
+    FORM_ASTERISK,  /* OPTIONS * */
+};
+
+struct request_head {
+    struct view method;
+    enum form form;
+    bool https;            /* FORM_ABSOLUTE: the scheme was https */
+    struct view authority; /* raw: from FORM_ABSOLUTE or FORM_AUTHORITY, else empty */
+    struct view host;      /* raw value of Host; has_host says whether there was one */
+    bool has_host;
+    struct view target; /* raw path and query: "/..." (FORM_ABSOLUTE may give ""), or "*" */
+    uint8_t minor;      /* HTTP/1.minor: 0 or 1 */
+    enum framing framing;
+    uint64_t length;
+    bool expect_continue;
+    bool keep_alive; /* what the client asked for */
+    bool upgrade;    /* an Upgrade field was there */
+    struct fields
+        fields; /* without Host, framing, hop-by-hop fields and those named by Connection (which is parsed) */
+};
+
+struct answer_head {
+    uint16_t status;
+    uint8_t minor;
+    enum framing framing;
+    uint64_t length;
+    bool keep_alive;      /* whether the connection may carry another exchange */
+    struct fields fields; /* as above */
+};
+
+/* First value of a field, and how many there are of that name (lower-case). */
+size_t fields_find(const struct fields *f, struct view name, struct view *value);
+/* ERR_LIMIT when FIELDS_MAX are there. */
+MUST_USE int fields_add(struct fields *f, struct view name, struct view value);
+/* Removes every field of that name; how many there were. */
+size_t fields_remove(struct fields *f, struct view name);
+
+/*
+ * Binary form for channels. A read head's views point into the source; each
+ * length is checked, names must be lower-case tokens and values free of NUL, CR, LF and other
+ * controls: the reader treats the writer as an enemy. ERR_BAD.
+ */
+void request_write(const struct request_head *h, struct buf *out);
+MUST_USE int request_read(struct reader *r, struct request_head *out);
+void answer_write(const struct answer_head *h, struct buf *out);
+MUST_USE int answer_read(struct reader *r, struct answer_head *out);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * A generation's text: everything the roles are told by the operator, in one
+ * sealed memfd. Written by the load child, numbered by the parent; each role
+ * reads the sections that concern it.
+ */
+#ifndef POLICY_BUNDLE_H
+#define POLICY_BUNDLE_H
+
+#include "base/limits.h"
+#include "policy/address.h"
+#include "policy/policy.h"
+
+enum { FINGERPRINT_SIZE = 32, SANDBOX_NAME_MAX = 64, CREDENTIAL_NAME_MAX = 64 };
+
+struct lane_info {
+    uint32_t id;       /* from 1 */
+    bool shared;       /* sandboxes prove who they are by a proxy token */
+    struct view names; /* sandbox names, separated by SP; exactly one when not shared */
+};
+
+struct static_host {
+    struct view name;
+    struct address address;
+};
+
+enum { RESOLVERS_MAX = 8 };
+
+struct bundle {
+    struct limits limits;
+    struct view policy_file, policy_text;
+    struct view registry;     /* see below */
+    struct view lanes;        /* bundle_lane walks */
+    struct view static_hosts; /* bundle_host walks */
+    struct address resolvers[RESOLVERS_MAX];
+    uint16_t resolver_ports[RESOLVERS_MAX];
+    size_t n_resolvers;         /* 0: the system's, from /etc/resolv.conf at start */
+    struct view upstream_proxy; /* "host:port" of an HTTP proxy to leave by, or empty */
+    struct view own_addresses; /* blocks: "address:port" of every listener of ours, to be refused */
+    struct view anchors;       /* PEM certificates that upstreams are verified against */
+    bool audit_durable;        /* wait for the disk before bytes leave */
+};
+
+void bundle_write(const struct bundle *b, struct buf *out);
+/* Views point into text. ERR_BAD. */
+MUST_USE int bundle_read(struct view text, struct bundle *out);
+/* Walks: start with *rest = b->lanes (or static_hosts); false at the end. */
+bool bundle_lane(struct view *rest, struct lane_info *out);
+void bundle_put_lane(struct buf *out, const struct lane_info *lane);
+bool bundle_host(struct view *rest, struct static_host *out);
+void bundle_put_host(struct buf *out, const struct static_host *host);
+/* Finds the lane; ERR_MISSING. */
+MUST_USE int bundle_find_lane(const struct bundle *b, uint32_t id, struct lane_info *out);
+/* Walks the sandbox names of a lane; start with *rest = lane->names. */
+bool lane_sandbox(struct view *rest, struct view *name);
+
+/*
+ * Registry: what the broker has issued. One entry each: the SHA-256 of a
+ * sandbox's proxy token, or of a placeholder with its sandbox and credential.
+ * Random values of at least 128 bits need no salt.
+ */
+enum registry_kind { REGISTRY_TOKEN = 1, REGISTRY_PLACEHOLDER = 2 };
+
+struct registry_entry {
+    enum registry_kind kind;
+    struct view sandbox;
+    struct view credential; /* REGISTRY_PLACEHOLDER */
+    uint8_t fingerprint[FINGERPRINT_SIZE];
+};
+
+void registry_put(struct buf *out, const struct registry_entry *e);
+/* Walks; start with *rest = bundle.registry. False at the end or when malformed (*rest is then not empty). */
+bool registry_next(struct view *rest, struct registry_entry *out);
+
+#endif

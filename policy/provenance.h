@@ -1,0 +1,58 @@
+/*
+ * Provenance (promise P7): every place of a request in which an API would read
+ * a credential, and what stands there. Says nothing about whose it is: egress
+ * asks the registry, then the judge decides.
+ */
+#ifndef POLICY_PROVENANCE_H
+#define POLICY_PROVENANCE_H
+
+#include "base/bytes.h"
+#include "policy/target.h"
+
+enum { MATERIALS_MAX = 32, BASIC_MAX = 4096 };
+
+enum place {
+    PLACE_HEADER,     /* a field's whole value, or what stands behind an auth-scheme in it */
+    PLACE_BASIC_USER, /* inside Basic, before the first colon (RFC 7617) */
+    PLACE_BASIC_PASSWORD,
+    PLACE_COOKIE,
+    PLACE_QUERY,
+    PLACE_PATH, /* a segment that is a placeholder, or that the field's custom makes a token */
+    PLACE_SUBPROTOCOL, /* Sec-WebSocket-Protocol */
+    PLACE_SIGNATURE,   /* presigned or signed requests: X-Amz-Signature, Signature, DPoP, ... */
+    PLACE_BODY,        /* a body's field, reported by inspect */
+};
+
+enum origin {
+    ORIGIN_FOREIGN, /* not issued by exeat, or a near miss */
+    ORIGIN_OURS,    /* issued to this sandbox */
+    ORIGIN_OTHER,   /* issued to another sandbox, or revoked */
+};
+
+struct material {
+    enum place place;
+    struct view name;   /* field, parameter or cookie name, as sent */
+    struct view scheme; /* PLACE_HEADER: the auth-scheme as sent ("Bearer"), or empty */
+    struct view token;  /* the candidate credential; for Basic decoded, in storage */
+    bool malformed;     /* not one known scheme and one token (PV-06): never acceptable */
+    /* filled in by the caller before the judge is asked */
+    enum origin origin;
+    struct view credential; /* ORIGIN_OURS: the credential's name in the policy */
+};
+
+struct materials {
+    struct material at[MATERIALS_MAX];
+    size_t n;
+    bool overflow;              /* more than MATERIALS_MAX: refuse */
+    uint8_t storage[BASIC_MAX]; /* decoded Basic credentials */
+    size_t used;
+};
+
+/* One field of a request, name in any case. Adds to m. */
+void provenance_field(struct view name, struct view value, struct materials *m);
+/* The canonical target: query parameters and path segments. */
+void provenance_target(const struct target *t, struct materials *m);
+/* A name of a body's field (form, JSON member, multipart) that would be read as a credential. */
+bool provenance_body_name(struct view name);
+
+#endif

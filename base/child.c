@@ -16,8 +16,10 @@ struct child {
     struct channel *channel;
     struct child_ops ops;
     void *ctx;
-    void *map; /* text of the newest generation */
-    size_t map_size;
+    struct text {
+        void *p;
+        size_t n;
+    } in_use, next;    /* texts of the committed generation, and of the one prepared after it */
     uint32_t prepared; /* newest generation that was accepted */
     bool stopping;
 };
@@ -82,6 +84,12 @@ static void answer_generation(struct child *c, uint32_t generation, int result) 
     channel_end(c->channel);
 }
 
+static void text_drop(struct text *t) {
+    if (t->p)
+        munmap(t->p, t->n);
+    *t = (struct text){NULL, 0};
+}
+
 static int take_generation(void *ctx, struct channel *ch, struct message *m) {
     struct child *c = ctx;
     struct stat st;
@@ -94,10 +102,8 @@ static int take_generation(void *ctx, struct channel *ch, struct message *m) {
         return ERR_SYSTEM;
     int result = c->ops.on_generation(c->ctx, m->generation, view_of(map, size));
     if (result == 0) {
-        if (c->map)
-            munmap(c->map, c->map_size);
-        c->map = map;
-        c->map_size = size;
+        text_drop(&c->next);
+        c->next = (struct text){map, size};
     } else {
         munmap(map, size);
     }
@@ -121,6 +127,11 @@ static int take_commit(void *ctx, struct channel *ch, struct message *m) {
         return ERR_BAD;
     if (c->ops.on_commit)
         c->ops.on_commit(c->ctx, m->generation);
+    if (c->next.p) {
+        text_drop(&c->in_use);
+        c->in_use = c->next;
+        c->next = (struct text){NULL, 0};
+    }
     return 0;
 }
 
@@ -202,8 +213,8 @@ void child_free(struct child *c) {
     if (!c)
         return;
     channel_free(c->channel);
-    if (c->map)
-        munmap(c->map, c->map_size);
+    text_drop(&c->in_use);
+    text_drop(&c->next);
     free(c);
 }
 

@@ -53,7 +53,10 @@ struct child_ops {
     int (*on_peer)(void *ctx, enum role role, uint32_t lane, struct view name, int fd);
     void (*on_peer_gone)(void *ctx, enum role role, uint32_t lane);
     int (*on_file)(void *ctx, struct view name, int fd);
-    /* text is mapped until the next on_generation returns 0. */
+    /*
+     * Prepare generation N; it replaces one that was prepared and not committed. text stays
+     * mapped until a newer generation is committed, or, if N never is, until the next is prepared.
+     */
     int (*on_generation)(void *ctx, uint32_t generation, struct view text);
     void (*on_commit)(void *ctx, uint32_t generation);
     /* NULL: the loop stops at once. */

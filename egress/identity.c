@@ -1,0 +1,68 @@
+#include "egress/identity.h"
+
+#include "base/base64.h"
+#include "base/digest.h"
+
+enum { CREDENTIALS_MAX = 512 };
+
+bool bucket_take(struct bucket *b, uint64_t now, uint64_t a_minute) {
+    double full = (double)a_minute;
+    if (b->refilled == 0)
+        b->tokens = full;
+    else
+        b->tokens += (double)(now - b->refilled) * full / 60e9;
+    b->refilled = now;
+    if (b->tokens > full)
+        b->tokens = full;
+    if (b->tokens < 1)
+        return false;
+    b->tokens -= 1;
+    return true;
+}
+
+/* "Basic" and name:token decoded into storage. */
+static int read_basic(struct view value, struct buf *storage, struct view *name,
+                      struct view *token) {
+    struct view rest = view_trim(value);
+    struct view scheme = view_cut(&rest, ' ');
+    if (!view_equal_nocase(scheme, VIEW("basic")) || base64_decode(rest, storage) != 0)
+        return ERR_BAD;
+    struct view decoded = buf_view(storage);
+    if (view_find(decoded, ':') == decoded.n)
+        return ERR_BAD;
+    *name = view_cut(&decoded, ':');
+    *token = decoded;
+    return 0;
+}
+
+static bool proves(const struct lane *l, struct view name, struct view token) {
+    uint8_t fingerprint[DIGEST_SIZE];
+    digest_sha256(token, fingerprint);
+    bool known = generation_token(l->now, fingerprint, name);
+    return known && generation_has(l->now, name);
+}
+
+static int by_token(struct lane *l, struct view value, char out[IDENTITY_SIZE]) {
+    struct buf storage;
+    struct view name, token;
+    buf_init(&storage, CREDENTIALS_MAX);
+    int result = read_basic(value, &storage, &name, &token);
+    if (result == 0)
+        result = proves(l, name, token) ? view_cstr(name, out, IDENTITY_SIZE) : ERR_DENIED;
+    buf_free(&storage);
+    return result;
+}
+
+int identity_find(struct lane *l, size_t n_fields, struct view value, char name[IDENTITY_SIZE],
+                  enum reason *why) {
+    *why = REASON_PROXY_AUTH_REQUIRED;
+    if (n_fields == 0 && !l->now->shared)
+        return view_cstr(view_str(l->now->names), name, IDENTITY_SIZE);
+    if (n_fields == 1 && by_token(l, value, name) == 0)
+        return 0;
+    /* A client that is asked first has not failed; only wrong credentials count. */
+    if (n_fields > 0 &&
+        !bucket_take(&l->auth_failures, loop_now(l->loop), lane_limit(l, LIMIT_AUTH_FAILURES)))
+        *why = REASON_RATE;
+    return ERR_DENIED;
+}

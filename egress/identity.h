@@ -1,0 +1,20 @@
+/*
+ * Who is asking: the sandbox of the lane, or on a shared listener the one that proves itself by
+ * its proxy token (RFC 9110 11.7, Basic). On an owned listener a token, if sent, must be that sandbox's (XS-03).
+ */
+#ifndef EGRESS_IDENTITY_H
+#define EGRESS_IDENTITY_H
+
+#include "egress/lane.h"
+#include "policy/reason.h"
+
+enum { IDENTITY_SIZE = SANDBOX_NAME_MAX + 1 };
+
+/*
+ * n_fields Proxy-Authorization fields were sent, value is the first. 0 and the sandbox's name; or ERR_DENIED with
+ * REASON_PROXY_AUTH_REQUIRED or REASON_RATE. Every refusal takes the same time and says the same.
+ */
+MUST_USE int identity_find(struct lane *l, size_t n_fields, struct view value,
+                           char name[IDENTITY_SIZE], enum reason *why);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * The state of one egress process: what the files of its data path share. Nobody outside
+ * egress/ includes this; each part is changed only by the file named beside it.
+ */
+#ifndef EGRESS_LANE_H
+#define EGRESS_LANE_H
+
+#include "audit/record.h"
+#include "base/child.h"
+#include "base/table.h"
+#include "egress/generation.h"
+
+struct exchange;
+struct upstream;
+
+/* So many of something a minute: refilled in proportion to the time that passed. */
+struct bucket {
+    double tokens;
+    uint64_t refilled; /* monotonic nanoseconds */
+};
+
+struct lane {
+    struct loop *loop;
+    struct child *child;
+    uint32_t id;
+    struct generation *now;  /* in use; NULL before the first commit */
+    struct generation *next; /* prepared */
+    struct channel *proxy, *ca, *broker, *dialer, *inspect; /* NULL while that role is away */
+    bool stopping;
+
+    /* trail.c */
+    struct audit_writer *audit;
+    struct event *audit_news;
+    struct record record;
+    uint8_t salt[32];
+    bool audit_down;
+
+    /* ask.c */
+    struct table asks;
+    uint32_t last_ask;
+    struct event *ask_sweep;
+
+    /* identity.c */
+    struct bucket auth_failures;
+
+    /* tunnel.c */
+    struct table tunnels;
+    uint32_t last_tunnel;
+
+    /* leaf.c */
+    struct leaf *leaves[256];
+    struct leaf *leaf_newest, *leaf_oldest;
+    size_t n_leaves;
+
+    /* lease.c */
+    struct lease *leases;
+    struct guarded *guarded;
+
+    /* upstream.c */
+    struct upstream *idle_newest, *idle_oldest;
+    struct upstream *upstreams; /* all */
+    struct kept_session *sessions;
+    size_t n_idle, n_upstreams, n_sessions;
+
+    /* exchange.c */
+    struct table exchanges;
+    uint32_t last_exchange;
+    struct exchange *spare; /* objects to be used again */
+    struct event *sweep;
+
+    /* inspection.c */
+    struct table jobs;
+    uint32_t last_job;
+
+    /* counters for status */
+    uint64_t requests, refusals, masked;
+};
+
+/* Limit of the generation in use. */
+static inline uint64_t lane_limit(const struct lane *l, enum limit which) {
+    return l->now->limits.v[which];
+}
+
+/* Takes one token of at most a_minute; false when there is none. */
+bool bucket_take(struct bucket *b, uint64_t now, uint64_t a_minute);
+
+#endif

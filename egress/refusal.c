@@ -1,0 +1,80 @@
+#include "egress/refusal.h"
+
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint16_t refusal_status(enum reason reason, bool basic_challenge) {
+    return basic_challenge && reason == REASON_CREDENTIAL_MISSING ? 401
+                                                                  : reason_info(reason)->status;
+}
+
+static void add(struct refusal *r, struct view name, struct view value) {
+    /* A refusal has a handful of fields; FIELDS_MAX cannot be reached. */
+    int result = fields_add(&r->head.fields, name, value);
+    (void)result;
+}
+
+static void add_challenge(struct refusal *r) {
+    static const struct {
+        uint16_t status;
+        struct view name, value;
+    } challenges[] = {
+        {401, VIEW("www-authenticate"), VIEW("Basic realm=\"exeat: use your placeholder\"")},
+        {407, VIEW("proxy-authenticate"), VIEW("Basic realm=\"exeat\"")},
+        {429, VIEW("retry-after"), VIEW("10")},
+        {503, VIEW("retry-after"), VIEW("1")},
+    };
+    for (size_t i = 0; i < sizeof challenges / sizeof *challenges; i++)
+        if (challenges[i].status == r->head.status)
+            add(r, challenges[i].name, challenges[i].value);
+}
+
+/* The rule's file without its folders: the sandbox need not know where the operator keeps it. */
+static void put_rule(struct buf *out, const struct position *at) {
+    char text[300];
+    if (!at->file)
+        return;
+    const char *slash = strrchr(at->file, '/');
+    snprintf(text, sizeof text, "%s:%u:%u", slash ? slash + 1 : at->file, at->line, at->column);
+    json_put_text(out, "rule", view_str(text));
+}
+
+static void put_body(struct refusal *r, const struct trail *t, const struct reason_info *info) {
+    struct buf *b = &r->body;
+    buf_put_str(b, "{");
+    json_put_text(b, "title", view_str(info->title));
+    json_put_number(b, "status", r->head.status);
+    json_put_text(b, "reason", view_str(info->code));
+    if (t->verdict.service)
+        json_put_text(b, "service", service_name(t->verdict.service));
+    if (info == reason_info(t->verdict.reason))
+        put_rule(b, &t->verdict.at);
+    json_put_text(b, "hint", view_str(info->hint));
+    json_put_text(b, "record", view_str(t->id));
+    json_put_text(b, "message", view_str(r->line));
+    buf_put_str(b, "}\n");
+}
+
+void refusal_make(struct refusal *r, const struct trail *t, bool basic_challenge) {
+    const struct reason_info *info = reason_info(reason_info(t->verdict.reason)->shown);
+    r->head.status = refusal_status(t->verdict.reason, basic_challenge);
+    r->head.minor = 1;
+    r->head.framing = FRAMING_LENGTH;
+    r->head.keep_alive = false;
+    r->head.fields.n = 0;
+    snprintf(r->line, sizeof r->line, "exeat: %s (%s; record %s)", info->title, info->code, t->id);
+    buf_init(&r->body, 4096);
+    put_body(r, t, info);
+    r->head.length = buf_len(&r->body);
+    add(r, VIEW("content-type"), VIEW("application/problem+json"));
+    add(r, VIEW("x-content-type-options"), VIEW("nosniff"));
+    add(r, VIEW("cache-control"), VIEW("no-store"));
+    add(r, VIEW("exeat-refusal"), view_str(r->line));
+    add_challenge(r);
+}
+
+void refusal_free(struct refusal *r) {
+    buf_free(&r->body);
+}

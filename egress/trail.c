@@ -1,0 +1,223 @@
+#include "egress/trail.h"
+
+#include "base/digest.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- the writer ---- */
+
+static void on_news(evutil_socket_t fd, short what, void *ctx) {
+    struct lane *l = ctx;
+    uint8_t news[16];
+    (void)what;
+    ssize_t n = read(fd, news, sizeof news);
+    if (n == 1 && (news[0] == 'D' || news[0] == 'U')) {
+        l->audit_down = news[0] == 'D';
+        log_warn("audit is %s",
+                 l->audit_down ? "in trouble: every request is refused" : "usable again");
+    } else if (n == 0) {
+        trail_lost(l);
+    }
+}
+
+void trail_close(struct lane *l) {
+    if (l->audit_news)
+        event_free(l->audit_news);
+    l->audit_news = NULL;
+    audit_writer_free(l->audit);
+    l->audit = NULL;
+}
+
+void trail_lost(struct lane *l) {
+    trail_close(l);
+}
+
+int trail_open(struct lane *l, int fd) {
+    char origin[32];
+    trail_close(l);
+    snprintf(origin, sizeof origin, "egress %u", l->id);
+    l->audit = audit_writer_new(fd, origin, clock_wall());
+    if (!l->audit) {
+        close(fd);
+        return ERR_MEMORY;
+    }
+    l->audit_down = false;
+    l->audit_news =
+        event_new(loop_base(l->loop), audit_writer_fd(l->audit), EV_READ | EV_PERSIST, on_news, l);
+    if (!l->audit_news || event_add(l->audit_news, NULL) != 0) {
+        trail_close(l);
+        return ERR_MEMORY;
+    }
+    return 0;
+}
+
+bool trail_ready(const struct lane *l) {
+    return l->audit && !l->audit_down;
+}
+
+/* ---- fields ---- */
+
+static void put_rule(struct record *r, const struct position *at) {
+    char text[300];
+    if (!at->file)
+        return;
+    snprintf(text, sizeof text, "%s:%u:%u", at->file, at->line, at->column);
+    record_str(r, FIELD_RULE, text);
+}
+
+static bool segment_is_material(const struct materials *m, struct view segment) {
+    for (size_t i = 0; m && i < m->n; i++)
+        if (m->at[i].place == PLACE_PATH && !view_is_empty(m->at[i].token) &&
+            view_search(segment, m->at[i].token) != segment.n)
+            return true;
+    return false;
+}
+
+/* The path with what looks like a credential taken out, and the query's names without values. */
+static void put_target(struct record *r, const struct trail *t) {
+    struct buf path, names;
+    struct view rest = t->target->path, segment, name, value;
+    buf_init(&path, RECORD_TEXT_MAX * 2);
+    buf_init(&names, RECORD_TEXT_MAX * 2);
+    while (target_segment(&rest, &segment)) {
+        buf_put_u8(&path, '/');
+        if (segment_is_material(t->materials, segment))
+            buf_put_str(&path, "[credential]");
+        else
+            buf_put(&path, segment);
+    }
+    if (t->target->trailing_slash || t->target->n_segments == 0)
+        buf_put(&path, view_str(view_equal(t->target->path, VIEW("*")) ? "*" : "/"));
+    rest = t->target->query;
+    while (t->target->has_query && target_pair(&rest, &name, &value)) {
+        if (buf_len(&names) > 0)
+            buf_put_u8(&names, '&');
+        buf_put(&names, name);
+    }
+    record_text(r, FIELD_PATH, buf_view(&path));
+    record_text(r, FIELD_QUERY, buf_view(&names));
+    buf_free(&path);
+    buf_free(&names);
+}
+
+static const char *place_name(enum place p) {
+    static const char *const names[] = {"header",      "basic user", "basic password",
+                                        "cookie",      "query",      "path",
+                                        "subprotocol", "signature",  "body"};
+    return names[p];
+}
+
+/* Class and salted fingerprint of each material that is not ours; ours by the credential's name. */
+static void put_materials(struct record *r, const struct lane *l, const struct materials *m) {
+    char text[512];
+    size_t n = 0;
+    uint8_t digest[DIGEST_SIZE];
+    for (size_t i = 0; i < m->n && n + 96 < sizeof text; i++) {
+        const struct material *at = &m->at[i];
+        char mark[9];
+        digest_hmac(view_of(l->salt, sizeof l->salt), at->token, digest);
+        hex_encode(view_of(digest, 4), mark);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.*s:%s", n ? ", " : "",
+                              place_name(at->place), (int)(at->name.n < 40 ? at->name.n : 40),
+                              (const char *)at->name.p, mark);
+    }
+    if (n > 0)
+        record_str(r, FIELD_MATERIAL, text);
+}
+
+static void put_request(struct record *r, const struct lane *l, const struct trail *t) {
+    record_text(r, FIELD_SANDBOX, t->sandbox);
+    record_str(r, FIELD_DOOR, t->door);
+    record_text(r, FIELD_CLIENT, t->client);
+    record_text(r, FIELD_METHOD, t->method);
+    record_text(r, FIELD_SNI, t->sni);
+    if (t->authority) {
+        record_str(r, FIELD_SCHEME, t->tls ? "https" : "http");
+        record_str(r, FIELD_HOST, t->authority->host);
+        record_number(r, FIELD_PORT, t->authority->port);
+    } else {
+        record_text(r, FIELD_HOST, t->host_sent);
+    }
+    if (t->target)
+        put_target(r, t);
+    record_text(r, FIELD_ADDRESS, t->address);
+    record_text(r, FIELD_ALIASES, t->aliases);
+    record_text(r, FIELD_COUNTRY, t->country);
+    record_text(r, FIELD_ASN, t->asn);
+    record_number(r, FIELD_LANE, l->id);
+    record_number(r, FIELD_GENERATION, t->generation);
+}
+
+static void put_verdict(struct record *r, const struct lane *l, const struct trail *t) {
+    const struct verdict *v = &t->verdict;
+    record_str(r, FIELD_VERDICT, v->allow ? "allow" : "deny");
+    record_str(r, FIELD_REASON, reason_info(v->reason)->code);
+    record_text(r, FIELD_DETAIL, t->detail);
+    put_rule(r, &v->at);
+    if (v->service)
+        record_text(r, FIELD_SERVICE, service_name(v->service));
+    if (v->operation)
+        record_text(r, FIELD_OPERATION, operation_name(v->operation));
+    if (v->allow && v->swap >= 0) {
+        record_text(r, FIELD_CREDENTIAL, service_credential(v->service));
+        record_str(r, FIELD_PLACE, place_name(service_place(v->service)->place));
+    }
+    if (!v->allow && t->materials)
+        put_materials(r, l, t->materials);
+}
+
+/* ---- records ---- */
+
+static int hand_over(struct lane *l) {
+    if (!trail_ready(l))
+        return ERR_CLOSED;
+    int result = audit_write(l->audit, &l->record);
+    if (result != 0)
+        log_warn("audit record could not be written: %s", err_text(result));
+    return result;
+}
+
+int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
+    if (!l->audit) {
+        snprintf(t->id, sizeof t->id, "unrecorded");
+        return ERR_CLOSED;
+    }
+    uint64_t mono = clock_mono();
+    audit_id(l->audit, t->id);
+    record_begin(&l->record, RECORD_DECISION, clock_wall(), mono);
+    record_str(&l->record, FIELD_ID, t->id);
+    put_verdict(&l->record, l, t);
+    put_request(&l->record, l, t);
+    if (status)
+        record_number(&l->record, FIELD_STATUS, status);
+    if (t->started)
+        record_number(&l->record, FIELD_US_JUDGE, (mono - t->started) / 1000);
+    return hand_over(l);
+}
+
+void trail_end(struct lane *l, const char *id, const struct outcome *o) {
+    if (!l->audit)
+        return;
+    record_begin(&l->record, RECORD_OUTCOME, clock_wall(), clock_mono());
+    record_str(&l->record, FIELD_ID, id);
+    if (o->reason != REASON_ALLOWED)
+        record_str(&l->record, FIELD_REASON, reason_info(o->reason)->code);
+    record_text(&l->record, FIELD_DETAIL, o->detail);
+    if (o->status)
+        record_number(&l->record, FIELD_STATUS, o->status);
+    record_number(&l->record, FIELD_BYTES_OUT, o->bytes_out);
+    record_number(&l->record, FIELD_BYTES_IN, o->bytes_in);
+    if (o->masked)
+        record_number(&l->record, FIELD_MASKED, o->masked);
+    if (o->us_connect)
+        record_number(&l->record, FIELD_US_CONNECT, o->us_connect);
+    if (o->us_first)
+        record_number(&l->record, FIELD_US_FIRST, o->us_first);
+    record_number(&l->record, FIELD_US_TOTAL, o->us_total);
+    /* Bytes have left already; a lost outcome stays visible as a decision that has none. */
+    if (hand_over(l) != 0)
+        log_warn("outcome of %s is not in the audit log", id);
+}

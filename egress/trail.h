@@ -1,0 +1,50 @@
+/*
+ * Egress's audit records: one for each decision, before bytes leave, and one for its outcome.
+ */
+#ifndef EGRESS_TRAIL_H
+#define EGRESS_TRAIL_H
+
+#include "egress/lane.h"
+#include "policy/policy.h"
+
+enum { RECORD_ID_SIZE = 40 };
+
+/* What is known of a request or tunnel when it is decided; empty or NULL where nothing is. */
+struct trail {
+    char id[RECORD_ID_SIZE]; /* made by trail_decide */
+    const char *door;        /* "connect", "http", "tls" */
+    struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn;
+    const struct authority *authority;
+    const struct target *target;
+    const struct materials *materials;
+    struct verdict verdict;
+    bool tls;
+    uint32_t generation;
+    uint64_t started; /* monotonic nanoseconds */
+};
+
+struct outcome {
+    enum reason reason; /* REASON_ALLOWED when it ended well */
+    struct view detail;
+    uint16_t status;
+    uint64_t bytes_out, bytes_in, masked;
+    uint64_t us_connect, us_first, us_total;
+};
+
+/*
+ * Writes the decision record. 0 when the kernel holds it; otherwise nothing may leave, and for an
+ * allow the caller refuses with REASON_AUDIT_UNAVAILABLE. status: what a refusal is answered with.
+ */
+MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
+/* Writes the outcome of a decision; a loss shows as a decision without outcome. */
+void trail_end(struct lane *l, const char *id, const struct outcome *o);
+
+/* A new writing end from the parent. ERR_MEMORY. */
+MUST_USE int trail_open(struct lane *l, int fd);
+/* Audit is away: everything is refused until trail_open. */
+void trail_lost(struct lane *l);
+/* Whether a request may be allowed at all. */
+bool trail_ready(const struct lane *l);
+void trail_close(struct lane *l);
+
+#endif

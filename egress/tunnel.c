@@ -1,0 +1,239 @@
+#include "egress/tunnel.h"
+
+#include "base/log.h"
+#include "egress/lane_messages.h"
+#include "egress/refusal.h"
+#include "policy/placeholder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALERT_ACCESS_DENIED = 49, ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_NAME = 112 };
+
+static void tunnel_free(struct lane *l, struct tunnel *t) {
+    leaf_forget(l, t);
+    table_take(&l->tunnels, t->id);
+    free(t);
+}
+
+struct tunnel *tunnel_find(struct lane *l, uint32_t id) {
+    return table_get(&l->tunnels, id);
+}
+
+/* ---- opening ---- */
+
+struct open_request {
+    struct view authority, token, others, client;
+    uint8_t n_tokens;
+};
+
+static int read_open(struct message *m, struct open_request *o) {
+    struct reader r = reader_of(m->body);
+    o->authority = read_block(&r, LANE_TEXT_MAX);
+    o->token = read_block(&r, LANE_TEXT_MAX);
+    o->n_tokens = read_u8(&r);
+    o->others = read_block(&r, LANE_HEAD_MAX);
+    o->client = read_block(&r, 128);
+    return read_done(&r) ? 0 : ERR_BAD;
+}
+
+static void refuse_open(struct lane *l, uint32_t id, struct trail *t) {
+    struct refusal r;
+    struct buf head;
+    l->refusals++;
+    if (trail_decide(l, t, refusal_status(t->verdict.reason, false)) != 0 &&
+        t->verdict.reason != REASON_AUDIT_UNAVAILABLE)
+        log_warn("refusal %s is not in the audit log", t->id);
+    refusal_make(&r, t, false);
+    buf_init(&head, LANE_TEXT_MAX);
+    answer_write(&r.head, &head);
+    struct buf *b = channel_begin(l->proxy, LANE_REFUSED, id, l->now ? l->now->number : 0);
+    buf_put_block(b, buf_view(&head));
+    buf_put_block(b, buf_view(&r.body));
+    channel_end(l->proxy);
+    buf_free(&head);
+    refusal_free(&r);
+}
+
+static enum reason judge_open(struct lane *l, const struct open_request *o, struct tunnel *t,
+                              struct trail *trail) {
+    enum reason why;
+    const char *text = NULL;
+    if (!l->now)
+        return REASON_NOT_READY;
+    if (!trail_ready(l))
+        return REASON_AUDIT_UNAVAILABLE;
+    if (identity_find(l, o->n_tokens, o->token, t->sandbox, &why) != 0)
+        return why;
+    trail->sandbox = view_str(t->sandbox);
+    if (authority_parse(o->authority, 0, &t->authority, &text) != 0) {
+        trail->detail = view_str(text);
+        return REASON_MALFORMED_AUTHORITY;
+    }
+    trail->authority = &t->authority;
+    if (placeholder_inside(o->others))
+        return REASON_PLACEHOLDER_WRONG_PLACE;
+    /* A tunnel may carry TLS or clear HTTP; either being allowed opens it, and each request is judged again. */
+    trail->verdict = policy_judge_host(l->now->policy, trail->sandbox, true, &t->authority);
+    if (!trail->verdict.allow) {
+        struct verdict clear =
+            policy_judge_host(l->now->policy, trail->sandbox, false, &t->authority);
+        if (clear.allow)
+            trail->verdict = clear;
+    }
+    return trail->verdict.reason;
+}
+
+int tunnel_take_open(struct lane *l, struct message *m) {
+    struct open_request o;
+    struct trail trail = {
+        .door = "connect", .method = VIEW("CONNECT"), .tls = true, .started = clock_mono()};
+    if (read_open(m, &o) != 0 || m->id <= l->last_tunnel)
+        return ERR_BAD;
+    l->last_tunnel = m->id;
+    struct tunnel *t = calloc(1, sizeof *t);
+    if (!t)
+        return ERR_MEMORY;
+    t->id = m->id;
+    t->opened = loop_now(l->loop);
+    trail.client = o.client;
+    trail.host_sent = o.authority;
+    trail.generation = l->now ? l->now->number : 0;
+    trail.verdict.reason = judge_open(l, &o, t, &trail);
+    trail.verdict.allow = trail.verdict.reason == REASON_ALLOWED;
+    bool fits = view_cstr(o.client, t->client, sizeof t->client) == 0;
+    if (!trail.verdict.allow || !fits || table_put(&l->tunnels, t->id, t) != 0) {
+        if (trail.verdict.allow)
+            trail.verdict = (struct verdict){.reason = REASON_TOO_MANY, .swap = -1};
+        refuse_open(l, m->id, &trail);
+        free(t);
+        return 0;
+    }
+    struct buf *b = channel_begin(l->proxy, LANE_OPENED, t->id, l->now->number);
+    buf_put_block(b, view_str(t->authority.host));
+    buf_put_u16(b, t->authority.port);
+    channel_end(l->proxy);
+    return 0;
+}
+
+/* ---- records of a tunnel that carried no request ---- */
+
+static void tunnel_record(struct lane *l, struct tunnel *t, enum reason why, struct view detail) {
+    struct trail trail = {.door = t->spoke_tls ? "tls" : "connect",
+                          .client = view_str(t->client),
+                          .sandbox = view_str(t->sandbox),
+                          .method = VIEW("CONNECT"),
+                          .sni = view_str(t->sni),
+                          .detail = detail,
+                          .authority = &t->authority,
+                          .tls = true,
+                          .generation = l->now ? l->now->number : 0,
+                          .verdict = {.reason = why, .swap = -1}};
+    t->recorded = true;
+    l->refusals++;
+    if (trail_decide(l, &trail, 0) != 0)
+        log_warn("tunnel %u's end is not in the audit log", t->id);
+}
+
+static void send_alert(struct lane *l, struct tunnel *t, uint8_t alert) {
+    channel_send(l->proxy, LANE_ALERT, t->id, l->now->number, view_of(&alert, 1));
+}
+
+/* ---- TLS inside ---- */
+
+/* The SNI, when there is one, must be the CONNECT name in its canonical form; ECH is ignored (design 3). */
+static bool sni_agrees(const struct tunnel *t, struct view sni) {
+    struct authority named;
+    return authority_parse_host(sni, t->authority.port, &named, NULL) == 0 &&
+           named.kind == HOST_NAME && authority_same_host(&named, &t->authority);
+}
+
+int tunnel_take_hello(struct lane *l, struct message *m) {
+    struct reader r = reader_of(m->body);
+    uint8_t has_sni = read_u8(&r);
+    struct view sni = read_block(&r, 256);
+    read_u8(&r); /* ECH: recorded nowhere, decides nothing */
+    if (!read_done(&r) || m->id > l->last_tunnel)
+        return ERR_BAD;
+    struct tunnel *t = tunnel_find(l, m->id);
+    if (!t || t->spoke_tls)
+        return t ? ERR_BAD : 0;
+    t->spoke_tls = true;
+    if (view_cstr(view_head(sni, sizeof t->sni - 1), t->sni, sizeof t->sni) != 0)
+        t->sni[0] = 0;
+    if (has_sni && !sni_agrees(t, sni)) {
+        tunnel_record(l, t, REASON_SNI_MISMATCH, (struct view){NULL, 0});
+        send_alert(l, t, ALERT_UNRECOGNIZED_NAME);
+        return 0;
+    }
+    struct verdict v = policy_judge_host(l->now->policy, view_str(t->sandbox), true, &t->authority);
+    if (!v.allow) {
+        tunnel_record(l, t, v.reason, VIEW("TLS inside a tunnel that is open for plain HTTP only"));
+        send_alert(l, t, ALERT_ACCESS_DENIED);
+        return 0;
+    }
+    leaf_get(l, t->authority.host, t->authority.port, t);
+    return 0;
+}
+
+void tunnel_leaf(struct lane *l, struct tunnel *t, const struct leaf_certificates *c) {
+    struct buf *b = channel_begin(l->proxy, LANE_LEAF, t->id, l->now->number);
+    buf_put_block(b, view_str(c->host));
+    buf_put_block(b, c->leaf);
+    buf_put_block(b, c->chain);
+    buf_put_u64(b, c->not_after);
+    channel_end(l->proxy);
+}
+
+void tunnel_leaf_refused(struct lane *l, struct tunnel *t, enum reason why) {
+    tunnel_record(l, t, why, VIEW("no leaf certificate"));
+    send_alert(l, t, why == REASON_HOST_NOT_ALLOWED ? ALERT_ACCESS_DENIED : ALERT_INTERNAL_ERROR);
+}
+
+/* ---- the end ---- */
+
+int tunnel_take_failed(struct lane *l, struct message *m) {
+    struct reader r = reader_of(m->body);
+    uint16_t why = read_u16(&r);
+    struct view detail = read_block(&r, LANE_TEXT_MAX);
+    if (!read_done(&r) || m->id > l->last_tunnel)
+        return ERR_BAD;
+    if (why != REASON_PROTOCOL_NOT_ALLOWED && why != REASON_MALFORMED_HELLO &&
+        why != REASON_CLIENT_TLS && why != REASON_REQUEST_TIMEOUT && why != REASON_CLIENT_CLOSED)
+        return ERR_BAD;
+    struct tunnel *t = tunnel_find(l, m->id);
+    if (t && !t->recorded)
+        tunnel_record(l, t, (enum reason)why, detail);
+    return 0;
+}
+
+int tunnel_take_close(struct lane *l, struct message *m) {
+    if (m->id > l->last_tunnel)
+        return ERR_BAD;
+    struct tunnel *t = tunnel_find(l, m->id);
+    if (!t)
+        return 0;
+    if (!t->recorded)
+        tunnel_record(l, t, REASON_CLIENT_CLOSED, VIEW("no request was made"));
+    tunnel_free(l, t);
+    return 0;
+}
+
+/* ---- another generation ---- */
+
+static void judge_again(void *ctx, uint32_t id, void *object) {
+    struct lane *l = ctx;
+    struct tunnel *t = object;
+    struct view sandbox = view_str(t->sandbox);
+    if (generation_has(l->now, sandbox) &&
+        (policy_judge_host(l->now->policy, sandbox, true, &t->authority).allow ||
+         policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
+        return;
+    if (!t->recorded)
+        tunnel_record(l, t, REASON_CUT, VIEW("denied by a newer policy"));
+    channel_send(l->proxy, LANE_CUT, id, l->now->number, (struct view){NULL, 0});
+}
+
+void tunnel_judge_all(struct lane *l) {
+    table_each(&l->tunnels, judge_again, l);
+}

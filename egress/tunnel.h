@@ -1,0 +1,40 @@
+/*
+ * Tunnels: one for each CONNECT that policy allowed. A tunnel has the identity that opened it and
+ * the one authority it is for; every request inside is held against both (P3).
+ */
+#ifndef EGRESS_TUNNEL_H
+#define EGRESS_TUNNEL_H
+
+#include "egress/identity.h"
+#include "egress/leaf.h"
+#include "policy/authority.h"
+
+struct tunnel {
+    uint32_t id;
+    char sandbox[IDENTITY_SIZE];
+    struct authority authority;
+    char client[64];
+    char sni[64]; /* as sent, for the record; cut */
+    uint64_t opened;
+    bool recorded; /* a record tells of it already */
+    bool spoke_tls;
+    struct tunnel *next_waiting; /* leaf.c */
+};
+
+/* Messages of proxy; anything but 0 ends the lane. */
+MUST_USE int tunnel_take_open(struct lane *l, struct message *m);
+MUST_USE int tunnel_take_hello(struct lane *l, struct message *m);
+MUST_USE int tunnel_take_failed(struct lane *l, struct message *m);
+MUST_USE int tunnel_take_close(struct lane *l, struct message *m);
+
+/* NULL when there is none. */
+struct tunnel *tunnel_find(struct lane *l, uint32_t id);
+
+/* From leaf.c. */
+void tunnel_leaf(struct lane *l, struct tunnel *t, const struct leaf_certificates *c);
+void tunnel_leaf_refused(struct lane *l, struct tunnel *t, enum reason why);
+
+/* A generation was committed: tunnels that it denies are cut. */
+void tunnel_judge_all(struct lane *l);
+
+#endif

@@ -3,6 +3,9 @@
  * a SOCK_SEQPACKET socket whose reading end the parent keeps open as well: once
  * the kernel holds a packet it outlives its writer and a killed audit.
  *
+ *   u8 version (1), u64 number, u64 epoch, block origin,
+ *   u8 kind, u64 wall, u64 mono, then fields: u8 field, block text or u64 number   (big-endian)
+ *
  * A decision is written before bytes leave and has an outcome record with the
  * same id when the exchange ends; a refusal is one record and complete. Fields
  * are rows of one table: adding one is one line here and one in record.c.
@@ -12,7 +15,11 @@
 
 #include "base/bytes.h"
 
-enum { RECORD_SIZE = 16384, RECORD_TEXT_MAX = 2048 /* longer values are cut and end in "..." */ };
+enum {
+    RECORD_SIZE = 16384,    /* a whole packet */
+    RECORD_TEXT_MAX = 2048, /* longer values are cut and end in "..." */
+    RECORD_ORIGIN_MAX = 63, /* visible ASCII and SP */
+};
 
 enum record_kind {
     RECORD_DECISION, /* allow or deny of one request, tunnel or lease */
@@ -47,6 +54,7 @@ enum record_field {
     FIELD_PLACE,      /* where credential-looking material stood */
     FIELD_MATERIAL,   /* class and salted fingerprint of such material: "bearer:3f9c2a1b" */
     FIELD_PRINCIPAL,  /* operator's uid for events */
+    FIELD_PRODUCER,   /* audit's own events: the origin they are about */
     /* numbers */
     FIELD_PORT,
     FIELD_GENERATION,
@@ -61,18 +69,25 @@ enum record_field {
     FIELD_US_TOTAL,   /* microseconds */
     FIELD_VERSION,    /* of a secret */
     FIELD_UNENFORCED, /* 1 when nothing forces the sandbox through exeat */
+    FIELD_FIRST,      /* audit's own events: first and last of a range of numbers */
+    FIELD_LAST,
+    FIELD_BYTES, /* cut from a torn file */
     FIELD_COUNT
 };
 
-/* A record being built. Adding the same field twice keeps the first. */
+/* A record being built: zeroed before its first record_begin, then reused as it is. */
 struct record {
     struct buf bytes;
     uint64_t present;
 };
 
-/* Buffer of RECORD_SIZE at most; wall and mono are nanoseconds. */
+/* Starts a new record; wall and mono are nanoseconds. Adding the same field twice keeps the first. */
 void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64_t mono);
-/* Empty values are left out; bytes may be anything: escaping is audit's work. Longer than RECORD_TEXT_MAX is cut. */
+/*
+ * Empty values are left out; bytes may be anything: escaping is audit's work. Longer than
+ * RECORD_TEXT_MAX is cut, and shorter when the record is nearly full: a value that was given is
+ * never left out, so that no sandbox can make a record that does not fit.
+ */
 void record_text(struct record *r, enum record_field f, struct view value);
 void record_str(struct record *r, enum record_field f, const char *value);
 void record_number(struct record *r, enum record_field f, uint64_t value);
@@ -80,28 +95,61 @@ void record_free(struct record *r);
 
 /* ---- the producer's end ---- */
 
+/*
+ * What audit sends back, one packet each: u8 'D' (disk or chain trouble) or 'U' (usable); or, when
+ * audit is durable, u64 epoch and u64 number, up to which the writer's records are on the disk.
+ */
 struct audit_writer;
 
 /*
- * Takes over fd, the writing end. Numbers records from 1 in a stream that is
- * named by `origin` ("egress 3") and an epoch that differs at each start. NULL when out of memory.
+ * Takes over fd, the writing end, made non-blocking. Numbers records from 1 in a stream that is
+ * named by `origin` ("egress 3") and an epoch that differs at each start and grows: clock_wall() of
+ * the start. NULL when out of memory or origin is longer than RECORD_ORIGIN_MAX (fd is closed).
  */
 struct audit_writer *audit_writer_new(int fd, const char *origin, uint64_t epoch);
 void audit_writer_free(struct audit_writer *w);
 /*
- * Hands r to the kernel. 0 when the kernel holds it; ERR_AGAIN, ERR_SYSTEM or
+ * Hands r to the kernel. 0 when the kernel holds it; ERR_AGAIN, ERR_MEMORY, ERR_SYSTEM or
  * ERR_CLOSED when it does not: then nothing may leave (audit_unavailable). The
  * number is used up only on success. r may be reused.
  */
 MUST_USE int audit_write(struct audit_writer *w, struct record *r);
-/* A fresh record id, unique over restarts: "e3-65a1b2c3-000017". out holds 40 bytes. */
+/* Number of the newest record that audit_write handed over; 0: none yet. */
+uint64_t audit_writer_number(const struct audit_writer *w);
+/* A fresh record id, unique over restarts: "e3-18d0f0a1b2c-17". out holds 40 bytes. */
 void audit_id(struct audit_writer *w, char out[40]);
-/* The writing end, to poll for the one byte audit sends back: 'D' disk or chain trouble (refuse), 'U' usable again. */
+
+/* The writing end, to wait for what audit sends back (EV_READ, then audit_writer_read until ERR_AGAIN). */
 int audit_writer_fd(const struct audit_writer *w);
+
+enum audit_notice_kind {
+    AUDIT_DOWN,    /* disk or chain trouble: refuse */
+    AUDIT_UP,      /* usable again */
+    AUDIT_DURABLE, /* all records up to `number` are on the disk (only when audit is durable) */
+};
+
+struct audit_notice {
+    enum audit_notice_kind kind;
+    uint64_t number;
+};
+
+/* The next notice. ERR_AGAIN: none now; ERR_CLOSED; ERR_BAD: not from audit (refuse from now on). */
+MUST_USE int audit_writer_read(struct audit_writer *w, struct audit_notice *out);
+/*
+ * False from AUDIT_DOWN until AUDIT_UP, as far as they were read, and for good after ERR_CLOSED or
+ * ERR_BAD: allow nothing then. Records may and should still be written (refusals, outcomes): the
+ * kernel keeps them until audit reads on.
+ */
+bool audit_writer_usable(const struct audit_writer *w);
+/* Newest number that AUDIT_DURABLE named. */
+uint64_t audit_writer_durable(const struct audit_writer *w);
 
 /* ---- audit's and the reader's end ---- */
 
-/* One packet as read: header, then fields in any order. Views point into the packet. */
+/*
+ * One packet as read: header, then fields in any order. Views point into the packet. ERR_BAD for
+ * anything that the functions above do not write: unknown or repeated fields, empty or too long texts.
+ */
 struct record_facts {
     enum record_kind kind;
     uint64_t number, epoch, wall, mono;
@@ -114,11 +162,17 @@ MUST_USE int record_read(struct view packet, struct record_facts *out);
 /* Name of a field in JSON ("bytes_out"); whether it is a number. */
 const char *record_field_name(enum record_field f);
 bool record_field_is_number(enum record_field f);
+/* "decision", "outcome", "event". Static. */
+const char *record_kind_name(enum record_kind k);
 /*
- * Appends the members of a JSON object without braces, fields in table order:
- * control characters, quotes, DEL, non-ASCII and bidi marks escaped as \u00NN per byte that is not
- * UTF-8, or \uXXXX for valid UTF-8.
+ * Appends `,"kind":"..."` and the fields in table order as members of a JSON object, without braces.
  */
 void record_json(const struct record_facts *r, struct buf *out);
+/*
+ * Appends v as the inside of a JSON string. Visible ASCII but '"' and '\', and SP, stand as they are;
+ * everything else is \uXXXX: a character of valid UTF-8 by its code (two surrogates beyond the first
+ * plane), any other byte as \u00NN. So a quote inside a line only ever ends a string.
+ */
+void record_escape(struct view v, struct buf *out);
 
 #endif

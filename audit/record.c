@@ -1,0 +1,187 @@
+#include "audit/record.h"
+
+#include <assert.h>
+
+enum {
+    VERSION = 1,
+    HEADER_MAX = 128, /* version, number, epoch and origin, which audit_write puts in front */
+    TEXT_HEADER = 5,  /* field and length */
+    NUMBER_SIZE = 9,
+    LEAST_TEXT = 3, /* what is left of a value in the worst case: "..." */
+};
+
+static const struct {
+    const char *name;
+    bool number;
+} table[FIELD_COUNT] = {
+    [FIELD_ID] = {"id", false},
+    [FIELD_EVENT] = {"event", false},
+    [FIELD_VERDICT] = {"verdict", false},
+    [FIELD_REASON] = {"reason", false},
+    [FIELD_DETAIL] = {"detail", false},
+    [FIELD_RULE] = {"rule", false},
+    [FIELD_SANDBOX] = {"sandbox", false},
+    [FIELD_SERVICE] = {"service", false},
+    [FIELD_OPERATION] = {"operation", false},
+    [FIELD_DOOR] = {"door", false},
+    [FIELD_CLIENT] = {"client", false},
+    [FIELD_METHOD] = {"method", false},
+    [FIELD_SCHEME] = {"scheme", false},
+    [FIELD_HOST] = {"host", false},
+    [FIELD_PATH] = {"path", false},
+    [FIELD_QUERY] = {"query", false},
+    [FIELD_SNI] = {"sni", false},
+    [FIELD_ADDRESS] = {"address", false},
+    [FIELD_ALIASES] = {"aliases", false},
+    [FIELD_COUNTRY] = {"country", false},
+    [FIELD_ASN] = {"asn", false},
+    [FIELD_CREDENTIAL] = {"credential", false},
+    [FIELD_PLACE] = {"place", false},
+    [FIELD_MATERIAL] = {"material", false},
+    [FIELD_PRINCIPAL] = {"principal", false},
+    [FIELD_PRODUCER] = {"producer", false},
+    [FIELD_PORT] = {"port", true},
+    [FIELD_GENERATION] = {"generation", true},
+    [FIELD_LANE] = {"lane", true},
+    [FIELD_STATUS] = {"status", true},
+    [FIELD_BYTES_OUT] = {"bytes_out", true},
+    [FIELD_BYTES_IN] = {"bytes_in", true},
+    [FIELD_MASKED] = {"masked", true},
+    [FIELD_US_JUDGE] = {"us_judge", true},
+    [FIELD_US_CONNECT] = {"us_connect", true},
+    [FIELD_US_FIRST] = {"us_first", true},
+    [FIELD_US_TOTAL] = {"us_total", true},
+    [FIELD_VERSION] = {"version", true},
+    [FIELD_UNENFORCED] = {"unenforced", true},
+    [FIELD_FIRST] = {"first", true},
+    [FIELD_LAST] = {"last", true},
+    [FIELD_BYTES] = {"bytes", true},
+};
+
+/* The largest reserve and one cut text for each field fit, whatever the values are. */
+static_assert(HEADER_MAX + FIELD_COUNT * (TEXT_HEADER + LEAST_TEXT + NUMBER_SIZE) < RECORD_SIZE / 4,
+              "every field must fit");
+static_assert(FIELD_COUNT <= 64, "one bit for each field");
+static_assert(1 + 8 + 8 + 4 + RECORD_ORIGIN_MAX <= HEADER_MAX, "the header must fit");
+
+const char *record_field_name(enum record_field f) {
+    return table[f].name;
+}
+
+bool record_field_is_number(enum record_field f) {
+    return table[f].number;
+}
+
+const char *record_kind_name(enum record_kind k) {
+    static const char *const names[] = {"decision", "outcome", "event"};
+    return names[k];
+}
+
+/* ---- building ---- */
+
+void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64_t mono) {
+    if (r->bytes.max == 0)
+        buf_init(&r->bytes, RECORD_SIZE - HEADER_MAX);
+    buf_reset(&r->bytes);
+    r->present = 0;
+    buf_put_u8(&r->bytes, (uint8_t)kind);
+    buf_put_u64(&r->bytes, wall);
+    buf_put_u64(&r->bytes, mono);
+}
+
+/* False when the field is there already. */
+static bool claim(struct record *r, enum record_field f) {
+    uint64_t bit = UINT64_C(1) << f;
+    if (r->present & bit)
+        return false;
+    r->present |= bit;
+    return true;
+}
+
+/* What the fields not yet given may need, each cut to nothing but its mark. */
+static size_t reserve_for_rest(const struct record *r) {
+    size_t n = 0;
+    for (unsigned f = 0; f < FIELD_COUNT; f++)
+        if (!(r->present & (UINT64_C(1) << f)))
+            n += table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
+    return n;
+}
+
+void record_text(struct record *r, enum record_field f, struct view value) {
+    assert(!table[f].number);
+    if (view_is_empty(value) || !claim(r, f))
+        return;
+    size_t kept = reserve_for_rest(r) + TEXT_HEADER;
+    size_t most = buf_room(&r->bytes) > kept ? buf_room(&r->bytes) - kept : 0;
+    if (most > RECORD_TEXT_MAX)
+        most = RECORD_TEXT_MAX;
+    buf_put_u8(&r->bytes, (uint8_t)f);
+    if (value.n <= most) {
+        buf_put_block(&r->bytes, value);
+        return;
+    }
+    size_t head = most > LEAST_TEXT ? most - LEAST_TEXT : 0;
+    buf_put_u32(&r->bytes, (uint32_t)(head + LEAST_TEXT));
+    buf_put(&r->bytes, view_head(value, head));
+    buf_put(&r->bytes, VIEW("..."));
+}
+
+void record_str(struct record *r, enum record_field f, const char *value) {
+    record_text(r, f, view_str(value));
+}
+
+void record_number(struct record *r, enum record_field f, uint64_t value) {
+    assert(table[f].number);
+    if (!claim(r, f))
+        return;
+    buf_put_u8(&r->bytes, (uint8_t)f);
+    buf_put_u64(&r->bytes, value);
+}
+
+void record_free(struct record *r) {
+    buf_free(&r->bytes);
+}
+
+/* ---- reading ---- */
+
+static int read_field(struct reader *r, struct record_facts *out) {
+    unsigned f = read_u8(r);
+    if (r->bad || f >= FIELD_COUNT || (out->present & (UINT64_C(1) << f)))
+        return ERR_BAD;
+    out->present |= UINT64_C(1) << f;
+    if (table[f].number) {
+        out->number_of[f] = read_u64(r);
+        return r->bad ? ERR_BAD : 0;
+    }
+    out->text[f] = read_block(r, RECORD_TEXT_MAX);
+    return r->bad || view_is_empty(out->text[f]) ? ERR_BAD : 0;
+}
+
+static bool origin_is_good(struct view origin) {
+    for (size_t i = 0; i < origin.n; i++)
+        if (origin.p[i] < 0x20 || origin.p[i] > 0x7e)
+            return false;
+    return origin.n > 0;
+}
+
+int record_read(struct view packet, struct record_facts *out) {
+    struct reader r = reader_of(packet);
+    *out = (struct record_facts){0};
+    if (packet.n > RECORD_SIZE || read_u8(&r) != VERSION)
+        return ERR_BAD;
+    out->number = read_u64(&r);
+    out->epoch = read_u64(&r);
+    out->origin = read_block(&r, RECORD_ORIGIN_MAX);
+    unsigned kind = read_u8(&r);
+    out->wall = read_u64(&r);
+    out->mono = read_u64(&r);
+    if (r.bad || kind > RECORD_EVENT || out->number == 0 || !origin_is_good(out->origin))
+        return ERR_BAD;
+    out->kind = (enum record_kind)kind;
+    while (!view_is_empty(r.rest)) {
+        int result = read_field(&r, out);
+        if (result != 0)
+            return result;
+    }
+    return 0;
+}

@@ -1,0 +1,143 @@
+#include "audit/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* The producer's end of audit/record.h. */
+
+struct audit_writer {
+    int fd;
+    char origin[RECORD_ORIGIN_MAX + 1];
+    uint64_t epoch, number, ids, durable;
+    struct buf header; /* of the packet being written */
+    bool down, broken;
+};
+
+struct audit_writer *audit_writer_new(int fd, const char *origin, uint64_t epoch) {
+    struct audit_writer *w = calloc(1, sizeof *w);
+    int flags = fcntl(fd, F_GETFL);
+    if (!w || strlen(origin) > RECORD_ORIGIN_MAX || flags < 0 ||
+        fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+        free(w);
+        close(fd);
+        return NULL;
+    }
+    buf_init(&w->header, 128);
+    w->fd = fd;
+    w->epoch = epoch;
+    memcpy(w->origin, origin, strlen(origin));
+    return w;
+}
+
+void audit_writer_free(struct audit_writer *w) {
+    if (!w)
+        return;
+    close(w->fd);
+    buf_free(&w->header);
+    free(w);
+}
+
+static int error_of(int number) {
+    switch (number) {
+    case EAGAIN:
+    case ENOBUFS:
+        return ERR_AGAIN;
+    case EPIPE:
+    case ECONNRESET:
+    case ENOTCONN:
+        return ERR_CLOSED;
+    default:
+        return ERR_SYSTEM;
+    }
+}
+
+/* One packet, whole or not at all. */
+static int send_packet(int fd, struct view first, struct view second) {
+    struct iovec parts[] = {{(void *)(uintptr_t)first.p, first.n},
+                            {(void *)(uintptr_t)second.p, second.n}};
+    ssize_t n;
+    do
+        n = writev(fd, parts, 2);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? error_of(errno) : 0;
+}
+
+int audit_write(struct audit_writer *w, struct record *r) {
+    struct buf *h = &w->header;
+    buf_reset(h);
+    buf_put_u8(h, 1);
+    buf_put_u64(h, w->number + 1);
+    buf_put_u64(h, w->epoch);
+    buf_put_block(h, view_str(w->origin));
+    if (!buf_ok(h) || !buf_ok(&r->bytes))
+        return ERR_MEMORY;
+    int result = send_packet(w->fd, buf_view(h), buf_view(&r->bytes));
+    if (result == 0)
+        w->number++;
+    if (result == ERR_CLOSED)
+        w->broken = true;
+    return result;
+}
+
+uint64_t audit_writer_number(const struct audit_writer *w) {
+    return w->number;
+}
+
+void audit_id(struct audit_writer *w, char out[40]) {
+    size_t name = strcspn(w->origin, " ");
+    const char *lane = w->origin[name] ? w->origin + name + 1 : "";
+    unsigned long long ms = (w->epoch / 1000000) & 0xfffffffffffULL;
+    snprintf(out, 40, "%c%.10s-%llx-%llu", w->origin[0], lane, ms, (unsigned long long)++w->ids);
+}
+
+int audit_writer_fd(const struct audit_writer *w) {
+    return w->fd;
+}
+
+static int take_notice(struct audit_writer *w, struct view packet, struct audit_notice *out) {
+    struct reader r = reader_of(packet);
+    if (packet.n == 16) {
+        uint64_t epoch = read_u64(&r);
+        uint64_t number = read_u64(&r);
+        if (epoch != w->epoch)
+            return ERR_AGAIN; /* to a writer that stood here before us */
+        if (number > w->number || number < w->durable)
+            return ERR_BAD;
+        w->durable = number;
+        *out = (struct audit_notice){AUDIT_DURABLE, number};
+        return 0;
+    }
+    uint8_t what = read_u8(&r);
+    if (!read_done(&r) || (what != 'D' && what != 'U'))
+        return ERR_BAD;
+    w->down = what == 'D';
+    *out = (struct audit_notice){w->down ? AUDIT_DOWN : AUDIT_UP, 0};
+    return 0;
+}
+
+int audit_writer_read(struct audit_writer *w, struct audit_notice *out) {
+    uint8_t packet[32];
+    ssize_t n;
+    do
+        n = read(w->fd, packet, sizeof packet);
+    while (n < 0 && errno == EINTR);
+    int result = n < 0    ? error_of(errno)
+                 : n == 0 ? ERR_CLOSED
+                          : take_notice(w, view_of(packet, (size_t)n), out);
+    if (result == ERR_CLOSED || result == ERR_BAD)
+        w->broken = true;
+    return result;
+}
+
+bool audit_writer_usable(const struct audit_writer *w) {
+    return !w->down && !w->broken;
+}
+
+uint64_t audit_writer_durable(const struct audit_writer *w) {
+    return w->durable;
+}

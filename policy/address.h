@@ -35,20 +35,26 @@ enum address_class {
 
 /* Four decimals without leading zeros, or RFC 4291 text without zone. ERR_BAD for every other spelling. */
 MUST_USE int address_parse(struct view text, struct address *out);
-/* RFC 5952; out holds at least 46 bytes. */
+enum { ADDRESS_TEXT_SIZE = 46 };
+/* RFC 5952 (IPv4-mapped with a dotted quad); out holds at least ADDRESS_TEXT_SIZE bytes. */
 void address_format(const struct address *a, char *out);
 bool address_equal(const struct address *a, const struct address *b);
 /*
- * The class after unpacking IPv4-mapped, NAT64 (64:ff9b::/96), 6to4, Teredo and
- * ISATAP forms: an embedded address that is not public gives its own class for
- * mapped forms and ADDRESS_TRANSLATED for the others; 64:ff9b:1::/48 is
- * ADDRESS_TRANSLATED whole.
+ * The class after unpacking. An IPv4-mapped address has the class of its IPv4
+ * address. NAT64 (64:ff9b::/96), 6to4, Teredo, ISATAP, SIIT and v4-compatible forms
+ * are ADDRESS_METADATA when what is inside is that (so that no wide range opens it),
+ * else ADDRESS_TRANSLATED when it is not public; 64:ff9b:1::/48 is
+ * ADDRESS_TRANSLATED whole. IPv6 outside 2000::/3 is never public, NAT64 apart. A
+ * network's own NAT64 prefix cannot be known here.
  */
 enum address_class address_classify(const struct address *a);
 /* "loopback", "private", ... Static. */
 const char *address_class_name(enum address_class c);
 
-/* `10.0.0.0/8`, `fd00::/8`, or a lone address. ERR_BAD also when bits beyond the prefix are set. */
+/*
+ * `10.0.0.0/8`, `fd00::/8`, or a lone address. ERR_BAD also when bits beyond the
+ * prefix are set. A range of IPv4-mapped addresses becomes the range of IPv4 addresses.
+ */
 MUST_USE int range_parse(struct view text, struct range *out);
 /* Whether a is in r. An IPv4-mapped address is compared as its IPv4 address. */
 bool range_holds(const struct range *r, const struct address *a);

@@ -1,0 +1,86 @@
+#include "policy/placeholder.h"
+
+#include <string.h>
+
+enum { BASE = 62 };
+
+static const char digits[BASE + 1] =
+    "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+static struct view marker(void) {
+    return VIEW("exeat");
+}
+
+/* CRC-32 as in IEEE 802.3, reflected. */
+static uint32_t crc32_of(struct view v) {
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < v.n; i++) {
+        crc ^= v.p[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    return ~crc;
+}
+
+static void put_check(struct view random, char out[PLACEHOLDER_CHECK_SIZE]) {
+    uint32_t rest = crc32_of(random);
+    for (size_t i = PLACEHOLDER_CHECK_SIZE; i-- > 0; rest /= BASE)
+        out[i] = digits[rest % BASE];
+}
+
+/* The 256-bit number in random, written in base 62 from its low end: 148 bits of it are used. */
+static void put_random(const uint8_t random[32], char out[PLACEHOLDER_RANDOM_SIZE]) {
+    uint8_t number[32];
+    memcpy(number, random, sizeof number);
+    for (size_t i = 0; i < PLACEHOLDER_RANDOM_SIZE; i++) {
+        unsigned rest = 0;
+        for (size_t k = 0; k < sizeof number; k++) {
+            unsigned x = rest << 8 | number[k];
+            number[k] = (uint8_t)(x / BASE);
+            rest = x % BASE;
+        }
+        out[i] = digits[rest];
+    }
+}
+
+static bool is_prefix(struct view v) {
+    if (v.n > PLACEHOLDER_PREFIX_MAX || view_search(v, marker()) < v.n)
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]) && memchr("_-.:", v.p[i], 4) == NULL)
+            return false;
+    return true;
+}
+
+int placeholder_make(struct view prefix, const uint8_t random[32], char out[PLACEHOLDER_SIZE]) {
+    if (!is_prefix(prefix))
+        return ERR_BAD;
+    char *at = out;
+    if (prefix.n)
+        memcpy(at, prefix.p, prefix.n);
+    at += prefix.n;
+    memcpy(at, marker().p, PLACEHOLDER_MARKER_SIZE);
+    at += PLACEHOLDER_MARKER_SIZE;
+    put_random(random, at);
+    put_check(view_of(at, PLACEHOLDER_RANDOM_SIZE), at + PLACEHOLDER_RANDOM_SIZE);
+    at[PLACEHOLDER_RANDOM_SIZE + PLACEHOLDER_CHECK_SIZE] = 0;
+    return 0;
+}
+
+bool placeholder_is_core(struct view v) {
+    char check[PLACEHOLDER_CHECK_SIZE];
+    if (v.n != PLACEHOLDER_CORE_SIZE || !view_starts(v, marker()))
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]))
+            return false;
+    put_check(view_slice(v, PLACEHOLDER_MARKER_SIZE, v.n - PLACEHOLDER_CHECK_SIZE), check);
+    return view_ends(v, view_of(check, sizeof check));
+}
+
+bool placeholder_is(struct view v) {
+    if (v.n < PLACEHOLDER_CORE_SIZE)
+        return false;
+    size_t n_prefix = v.n - PLACEHOLDER_CORE_SIZE;
+    return is_prefix(view_head(v, n_prefix)) && placeholder_is_core(view_skip(v, n_prefix));
+}

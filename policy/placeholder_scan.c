@@ -1,0 +1,384 @@
+#include "policy/placeholder.h"
+
+#include <assert.h>
+#include <string.h>
+
+/*
+ * Two passes over the bytes. The first looks for the marker in the spellings in
+ * which it has fixed bytes, three bytes at a time; the second for escapes that
+ * stand for a letter or digit, which nobody has an honest reason to write. What
+ * is found is then read character by character by its spelling.
+ */
+
+/* ---- reading a core, one character at a time ---- */
+
+enum { OTHER = -1, END = -2 }; /* what next functions give besides a character */
+
+struct cursor {
+    struct view v;
+    size_t at;
+    uint32_t bits; /* base64: not yet used, in the low n_bits */
+    unsigned n_bits;
+    bool cut; /* the last unit reached the end of v and might go on behind it */
+};
+
+enum outcome { NOTHING, FOUND, OPEN /* all right so far, but v ends */ };
+
+static int next_raw(struct cursor *c) {
+    return c->at < c->v.n ? c->v.p[c->at++] : END;
+}
+
+static int next_hex(struct cursor *c) {
+    if (c->v.n - c->at < 2)
+        return END;
+    int high = hex_value(c->v.p[c->at]), low = hex_value(c->v.p[c->at + 1]);
+    c->at += 2;
+    return high < 0 || low < 0 ? OTHER : high << 4 | low;
+}
+
+/* Each second byte is NUL. Which half of a UTF-16 unit comes first shows only outside of the core. */
+static int next_wide(struct cursor *c) {
+    if (c->n_bits++ > 0 && c->at < c->v.n && c->v.p[c->at++] != 0)
+        return OTHER;
+    return next_raw(c);
+}
+
+static int base64_value(uint8_t c) {
+    if (is_alpha(c))
+        return c >= 'a' ? c - 'a' + 26 : c - 'A';
+    if (is_digit(c))
+        return c - '0' + 52;
+    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+}
+
+static bool is_line_end(uint8_t c) {
+    return c == '\r' || c == '\n';
+}
+
+static int next_base64(struct cursor *c) {
+    while (c->n_bits < 8) {
+        for (int i = 0; i < 2 && c->at < c->v.n && is_line_end(c->v.p[c->at]); i++)
+            c->at++;
+        if (c->at == c->v.n)
+            return END;
+        int value = base64_value(c->v.p[c->at++]);
+        if (value < 0)
+            return OTHER;
+        c->bits = c->bits << 6 | (uint32_t)value;
+        c->n_bits += 6;
+    }
+    c->n_bits -= 8;
+    return c->bits >> c->n_bits & 0xff;
+}
+
+/* Digits of a base, at least one and at most max; the value, or OTHER, or END. */
+static int read_digits(struct cursor *c, unsigned base, size_t max) {
+    unsigned value = 0;
+    size_t n = 0;
+    for (; n < max && c->at < c->v.n; n++) {
+        int digit = hex_value(c->v.p[c->at]);
+        if (digit < 0 || (unsigned)digit >= base)
+            break;
+        value = value * base + (unsigned)digit;
+        c->at++;
+    }
+    if (c->at == c->v.n && n < max)
+        c->cut = true;
+    if (n == 0)
+        return c->cut ? END : OTHER;
+    return (int)value;
+}
+
+/* "%XX" or the byte itself, also a '%' that begins no encoding. */
+static int next_percent(struct cursor *c) {
+    int first = next_raw(c);
+    if (first != '%')
+        return first;
+    struct cursor behind = *c;
+    int value = read_digits(&behind, 16, 2);
+    if (value == END || (behind.cut && behind.at == c->at + 1))
+        return END;
+    if (value < 0 || behind.at != c->at + 2)
+        return '%';
+    *c = behind;
+    return value;
+}
+
+/* Decoded once, or twice when that gives another encoding. */
+static int next_percent_twice(struct cursor *c) {
+    int first = next_percent(c);
+    if (first != '%')
+        return first;
+    int high = next_percent(c), low = high == END ? END : next_percent(c);
+    if (low == END)
+        return END;
+    if (high < 0 || low < 0)
+        return OTHER;
+    high = hex_value((uint8_t)high);
+    low = hex_value((uint8_t)low);
+    return high < 0 || low < 0 ? OTHER : high << 4 | low;
+}
+
+enum { BACKSLASHES_MAX = 4 }; /* JSON inside JSON doubles them */
+
+static int next_backslash(struct cursor *c) {
+    int byte = '\\';
+    for (int i = 0; i <= BACKSLASHES_MAX && byte == '\\'; i++)
+        byte = next_raw(c);
+    if (byte != 'u')
+        return byte == END ? END : OTHER;
+    size_t start = c->at;
+    int value = read_digits(c, 16, 4);
+    if (c->cut)
+        return END;
+    return c->at - start == 4 ? value : OTHER;
+}
+
+enum { DECIMAL_MAX = 7, HEXADECIMAL_MAX = 6 };
+
+/* RFC 1866's and HTML's numeric references; browsers do not need the ';'. */
+static int next_reference(struct cursor *c) {
+    c->at++;
+    int byte = next_raw(c);
+    if (byte != '#')
+        return byte == END ? END : OTHER;
+    bool hexadecimal = c->at < c->v.n && to_lower(c->v.p[c->at]) == 'x';
+    if (hexadecimal)
+        c->at++;
+    int value = hexadecimal ? read_digits(c, 16, HEXADECIMAL_MAX) : read_digits(c, 10, DECIMAL_MAX);
+    if (value >= 0 && c->at < c->v.n && c->v.p[c->at] == ';')
+        c->at++;
+    return value;
+}
+
+static int next_escaped(struct cursor *c) {
+    if (c->at == c->v.n)
+        return END;
+    switch (c->v.p[c->at]) {
+    case '%':
+        return next_percent_twice(c);
+    case '\\':
+        return next_backslash(c);
+    case '&':
+        return next_reference(c);
+    default:
+        return next_raw(c);
+    }
+}
+
+/* The longest spelling, "&#0000101;" for each character, must fit the tail of a stream. */
+static_assert(PLACEHOLDER_CORE_SIZE * (DECIMAL_MAX + 3) < PLACEHOLDER_TAIL_SIZE, "tail too short");
+
+static bool is_core_byte(int c) {
+    return c >= 0 && c < 0x80 && is_alnum((uint8_t)c);
+}
+
+static enum outcome read_core(struct cursor c, int (*next)(struct cursor *)) {
+    uint8_t core[PLACEHOLDER_CORE_SIZE];
+    struct view marker = VIEW("exeat");
+    for (size_t n = 0; n < sizeof core; n++) {
+        int byte = next(&c);
+        if (byte == END || (c.cut && !is_core_byte(byte)))
+            return n < marker.n ? NOTHING : OPEN;
+        if (!is_core_byte(byte) || (n < marker.n && byte != marker.p[n]))
+            return NOTHING;
+        core[n] = (uint8_t)byte;
+    }
+    if (placeholder_is_core(view_of(core, sizeof core)))
+        return FOUND;
+    return c.cut ? OPEN : NOTHING;
+}
+
+/* ---- the scan ---- */
+
+struct scan {
+    struct view v;
+    bool found;
+    size_t open; /* where the first core begins that v cuts off, or v.n */
+};
+
+static void note(struct scan *s, enum outcome outcome, size_t at) {
+    if (outcome == FOUND)
+        s->found = true;
+    if (outcome == OPEN && at < s->open)
+        s->open = at;
+}
+
+/* ---- first pass: spellings with fixed bytes ---- */
+
+enum { RAW = 1, HEX = 2, WIDE = 4, BASE64_0 = 8, BASE64_1 = 16, BASE64_2 = 32 };
+
+/*
+ * The first three bytes that never change: "exeat", "6578656174", "e.x.e.a.t",
+ * and in base64 "ZXhlYX", "V4ZWF0" or "leGVhd", as 0, 1 or 2 bytes of a group
+ * stand before the marker.
+ */
+static const uint8_t first[256] = {
+    ['e'] = RAW | WIDE, ['6'] = HEX, ['Z'] = BASE64_0, ['V'] = BASE64_1, ['l'] = BASE64_2};
+static const uint8_t second[256] = {
+    ['x'] = RAW, [0] = WIDE, ['5'] = HEX, ['X'] = BASE64_0, ['4'] = BASE64_1, ['e'] = BASE64_2};
+static const uint8_t third[256] = {
+    ['e'] = RAW, ['x'] = WIDE, ['7'] = HEX, ['h'] = BASE64_0, ['Z'] = BASE64_1, ['G'] = BASE64_2};
+
+static const struct spelling {
+    uint8_t bit;
+    uint8_t before; /* characters between the start of the core and its first fixed byte */
+    uint8_t unused; /* leading bits of the first base64 character that belong to the byte before */
+    int (*next)(struct cursor *);
+} spellings[] = {
+    {RAW, 0, 0, next_raw},         {HEX, 0, 0, next_hex},         {WIDE, 0, 0, next_wide},
+    {BASE64_0, 0, 0, next_base64}, {BASE64_1, 1, 2, next_base64}, {BASE64_2, 1, 4, next_base64},
+};
+
+static enum outcome read_spelling(const struct spelling *k, struct view v, size_t at) {
+    struct cursor c = {.v = v, .at = at};
+    if (k->unused) {
+        int value = base64_value(v.p[c.at++]);
+        if (value < 0)
+            return NOTHING;
+        c.bits = (uint32_t)value;
+        c.n_bits = 6u - k->unused;
+    }
+    return read_core(c, k->next);
+}
+
+static void scan_candidate(struct scan *s, size_t at, unsigned bits) {
+    for (size_t i = 0; i < sizeof spellings / sizeof spellings[0]; i++) {
+        const struct spelling *k = &spellings[i];
+        if ((bits & k->bit) == 0 || at < k->before)
+            continue;
+        note(s, read_spelling(k, s->v, at - k->before), at - k->before);
+    }
+}
+
+static void scan_fixed(struct scan *s) {
+    const uint8_t *p = s->v.p;
+    for (size_t i = 0; i + 2 < s->v.n && !s->found; i++) {
+        unsigned bits = first[p[i]] & second[p[i + 1]] & third[p[i + 2]];
+        if (bits)
+            scan_candidate(s, i, bits);
+    }
+}
+
+/* ---- second pass: escapes, and base64 in lines ---- */
+
+static const bool special[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true};
+
+static size_t find_special(struct view v, size_t at) {
+    while (at < v.n && !special[v.p[at]])
+        at++;
+    return at;
+}
+
+/* Reads on from at while letters and digits come, escaped or not; gives the place to go on from. */
+static size_t scan_run(struct scan *s, size_t at) {
+    struct cursor c = {.v = s->v, .at = at};
+    for (;;) {
+        struct cursor here = c;
+        int byte = next_escaped(&c);
+        if (byte == END)
+            return s->v.n;
+        if (!is_core_byte(byte))
+            return here.at + 1;
+        if (byte == 'e')
+            note(s, read_core(here, next_escaped), here.at);
+        if (s->found)
+            return s->v.n;
+    }
+}
+
+/* A run of unescaped characters of a core may stand before the first escaped one. */
+static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
+    struct cursor c = {.v = s->v, .at = at};
+    int byte = next_escaped(&c);
+    if (byte != END && !is_core_byte(byte) && !c.cut)
+        return at + 1;
+    size_t start = at;
+    while (start > floor && at - start < PLACEHOLDER_CORE_SIZE && is_alnum(s->v.p[start - 1]))
+        start--;
+    size_t end = scan_run(s, start);
+    return end > at ? end : at + 1;
+}
+
+enum { LINE_HEAD = 6, LINE_BOTH = LINE_HEAD + 56 };
+
+/* A line end inside base64 may stand in the middle of the fixed bytes: puts the two lines together. */
+static size_t scan_line_end(struct scan *s, size_t at) {
+    uint8_t joined[LINE_BOTH];
+    size_t start = at > 0 && s->v.p[at - 1] == '\r' ? at - 1 : at;
+    if (start < LINE_HEAD)
+        return at + 1;
+    start -= LINE_HEAD;
+    size_t n = 0, i = start;
+    for (; i < s->v.n && n < sizeof joined; i++) {
+        if (is_line_end(s->v.p[i]))
+            continue;
+        if (base64_value(s->v.p[i]) < 0)
+            break;
+        joined[n++] = s->v.p[i];
+    }
+    if (n < LINE_HEAD)
+        return at + 1;
+    struct scan inner = {.v = view_of(joined, n), .open = n};
+    scan_fixed(&inner);
+    if (inner.found)
+        note(s, FOUND, start);
+    if (inner.open < n && i == s->v.n)
+        note(s, OPEN, start);
+    return at + 1;
+}
+
+static void scan_special(struct scan *s) {
+    size_t at = 0, floor = 0;
+    while ((at = find_special(s->v, at)) < s->v.n && !s->found) {
+        at = s->v.p[at] == '\n' ? scan_line_end(s, at) : scan_escape(s, at, floor);
+        floor = at;
+    }
+}
+
+static struct scan scan_all(struct view v) {
+    struct scan s = {.v = v, .open = v.n};
+    scan_fixed(&s);
+    if (!s.found)
+        scan_special(&s);
+    return s;
+}
+
+bool placeholder_inside(struct view v) {
+    return scan_all(v).found;
+}
+
+/* ---- streams ---- */
+
+void placeholder_stream_init(struct placeholder_stream *s) {
+    s->n = 0;
+}
+
+static void keep_tail(struct placeholder_stream *s, struct view piece) {
+    if (piece.n > sizeof s->tail)
+        piece = view_skip(piece, piece.n - sizeof s->tail);
+    size_t old = sizeof s->tail - piece.n;
+    if (old > s->n)
+        old = s->n;
+    memmove(s->tail, s->tail + s->n - old, old);
+    if (piece.n)
+        memcpy(s->tail + old, piece.p, piece.n);
+    s->n = old + piece.n;
+}
+
+bool placeholder_stream_feed(struct placeholder_stream *s, struct view piece) {
+    uint8_t seam[2 * sizeof s->tail];
+    struct view start = view_head(piece, sizeof s->tail);
+    memcpy(seam, s->tail, s->n);
+    if (start.n)
+        memcpy(seam + s->n, start.p, start.n);
+    bool found = placeholder_inside(view_of(seam, s->n + start.n));
+    if (!found && piece.n > start.n)
+        found = placeholder_inside(piece);
+    keep_tail(s, piece);
+    return found;
+}
+
+size_t placeholder_stream_held(const struct placeholder_stream *s) {
+    return s->n - scan_all(view_of(s->tail, s->n)).open;
+}

@@ -12,14 +12,19 @@ enum { CA_NAME_MAX = 255, CA_CERT_MAX = 8192 };
 
 /* egress to ca */
 enum {
-    CA_ASK_LEAF = 1
-}; /* block canonical host (a name, or an address literal), u16 port. Generation N must be ca's. */
+    /* block canonical host (a name, or an address literal without brackets), u16 port. Generation N must be ca's. A
+     * host in another form breaks the contract: the channel is dropped. */
+    CA_ASK_LEAF = 1,
+};
 
 /* ca to egress */
 enum {
-    CA_LEAF = 1, /* same id. block leaf DER, block chain DER, u64 not after in seconds */
-    CA_REFUSED =
-        2, /* same id. u16 enum reason: host_not_allowed (not in the lane's table), rate, not_ready (another generation), ca_unavailable */
+    /* same id. block leaf DER, block chain DER (empty as long as our root signs leaves itself: clients have it), u64 not
+     * after in seconds */
+    CA_LEAF = 1,
+    /* same id. u16 enum reason: host_not_allowed (not in the lane's table), rate, not_ready (another generation),
+     * ca_unavailable (also when the record could not be written) */
+    CA_REFUSED = 2,
 };
 
 #endif

@@ -18,8 +18,8 @@ struct own_addresses {
     size_t n;
 };
 
-/* The IPv4 address inside an IPv4-mapped or NAT64 (64:ff9b::/96) one; others as they are. */
-struct address address_unpack(const struct address *a);
+/* The IPv4 address inside an IPv4-mapped one (RFC 4291 2.5.5.2); others as they are. */
+struct address address_unmap(const struct address *a);
 
 /* Adds blocks "address:port" (struct bundle's own_addresses). ERR_BAD, ERR_LIMIT. */
 MUST_USE int own_addresses_read(struct own_addresses *own, struct view blocks);

@@ -13,6 +13,8 @@
 #include "policy/reason.h"
 #include "policy/target.h"
 
+enum { POLICY_TEXT_MAX = 1 << 20 /* bytes */, POLICY_NAME_MAX = 64 };
+
 struct policy;
 struct service;
 struct operation;

@@ -1,0 +1,37 @@
+/*
+ * Errors in a text that an operator wrote (policy or configuration): collected,
+ * all of one run, with the place and the nearest word that would have been right.
+ */
+#ifndef POLICY_ERRORS_H
+#define POLICY_ERRORS_H
+
+#include "policy/policy.h"
+
+/* printf a word of the text in an error: at most 48 bytes of it. */
+#define WORD_ARG(v) (int)((v).n < 48 ? (v).n : 48), (const char *)(v).p
+
+/* Adds one; beyond POLICY_ERRORS_MAX it is only counted. The text is cut to fit. */
+void errors_add(struct policy_errors *e, struct position at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Puts them into the order of the text. */
+void errors_sort(struct policy_errors *e);
+/*
+ * Appends `file:line:col: text`, the line it happened in and a caret below it.
+ * What is not visible ASCII in that line is shown as '?', long lines are cut.
+ */
+void errors_show(const struct policy_error *e, struct view text, struct buf *out);
+
+/* The nearest of some known words. */
+struct guess {
+    struct view word; /* what was written */
+    struct view best;
+    size_t distance; /* of best */
+    char text[96];
+};
+
+struct guess guess_of(struct view word);
+void guess_offer(struct guess *g, struct view known);
+/* ", did you mean 'x'?" or "" when nothing offered was near. Valid as long as g. */
+const char *guess_text(struct guess *g);
+
+#endif

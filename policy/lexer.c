@@ -1,0 +1,352 @@
+#include "policy/lexer.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* ---- bytes to tokens ---- */
+
+static struct position here(const struct lexer *l) {
+    return (struct position){l->file, l->line, (uint32_t)(l->pos - l->line_start) + 1};
+}
+
+static bool at_end(const struct lexer *l) {
+    return l->pos >= l->text.n;
+}
+
+static uint8_t byte_at(const struct lexer *l, size_t ahead) {
+    struct view rest = view_skip(l->text, l->pos + ahead);
+    return rest.n ? rest.p[0] : 0;
+}
+
+static bool at_newline(const struct lexer *l) {
+    return byte_at(l, 0) == '\n' || (byte_at(l, 0) == '\r' && byte_at(l, 1) == '\n');
+}
+
+static void skip_line(struct lexer *l) {
+    l->pos += view_find(view_skip(l->text, l->pos), '\n');
+}
+
+/*
+ * Characters that make a line look different from what it says: C1 controls,
+ * marks that turn the direction of text, and line breaks that are not ours.
+ */
+static bool deceives(struct view v) {
+    static const struct {
+        uint8_t first[3], last[3];
+        size_t n;
+    } ranges[] = {
+        {{0xc2, 0x80}, {0xc2, 0x9f}, 2},             /* C1 controls */
+        {{0xd8, 0x9c}, {0xd8, 0x9c}, 2},             /* Arabic letter mark */
+        {{0xe2, 0x80, 0x8b}, {0xe2, 0x80, 0x8f}, 3}, /* zero width, direction marks */
+        {{0xe2, 0x80, 0xa8}, {0xe2, 0x80, 0xae}, 3}, /* separators, embeddings, overrides */
+        {{0xe2, 0x81, 0xa6}, {0xe2, 0x81, 0xa9}, 3}, /* isolates */
+    };
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        struct view c = view_head(v, ranges[i].n);
+        if (c.n == ranges[i].n && view_compare(c, view_of(ranges[i].first, c.n)) >= 0 &&
+            view_compare(c, view_of(ranges[i].last, c.n)) <= 0)
+            return true;
+    }
+    return false;
+}
+
+static void skip_comment(struct lexer *l) {
+    while (!at_end(l) && !at_newline(l)) {
+        uint8_t c = byte_at(l, 0);
+        if ((c < 0x20 && c != '\t') || c == 0x7f)
+            errors_add(l->errors, here(l), "control character 0x%02x in a comment", c);
+        else if (c >= 0x80 && deceives(view_skip(l->text, l->pos)))
+            errors_add(l->errors, here(l),
+                       "a character in this comment makes the line read differently");
+        else {
+            l->pos++;
+            continue;
+        }
+        skip_line(l);
+    }
+}
+
+static void skip_blanks(struct lexer *l) {
+    while (byte_at(l, 0) == ' ' || byte_at(l, 0) == '\t')
+        l->pos++;
+    if (byte_at(l, 0) == '#')
+        skip_comment(l);
+}
+
+static bool ends_word(uint8_t c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';' || c == '{' || c == '}';
+}
+
+static struct token bad_token(struct lexer *l) {
+    skip_line(l);
+    return (struct token){.kind = TOKEN_BAD, .at = here(l)};
+}
+
+static struct token read_quoted(struct lexer *l) {
+    struct token t = {.kind = TOKEN_WORD, .quoted = true, .at = here(l)};
+    size_t start = ++l->pos;
+    for (; !at_end(l) && byte_at(l, 0) != '"'; l->pos++) {
+        uint8_t c = byte_at(l, 0);
+        if (c < 0x20 || c >= 0x7f) {
+            errors_add(l->errors, here(l),
+                       at_newline(l) ? "expected '\"' before the end of the line"
+                                     : "byte 0x%02x in quotes, expected ASCII characters",
+                       c);
+            return bad_token(l);
+        }
+    }
+    t.text = view_slice(l->text, start, l->pos);
+    if (at_end(l))
+        errors_add(l->errors, t.at, "these quotes are not closed");
+    else if (t.text.n == 0)
+        errors_add(l->errors, t.at, "an empty word");
+    else if (l->pos++, !at_end(l) && !ends_word(byte_at(l, 0)) && byte_at(l, 0) != '#')
+        errors_add(l->errors, here(l), "expected a blank behind the quotes");
+    else
+        return t;
+    return bad_token(l);
+}
+
+static struct token read_word(struct lexer *l) {
+    struct token t = {.kind = TOKEN_WORD, .at = here(l)};
+    size_t start = l->pos;
+    for (; !at_end(l) && !ends_word(byte_at(l, 0)); l->pos++) {
+        uint8_t c = byte_at(l, 0);
+        if (c == '#')
+            errors_add(l->errors, here(l), "'#' inside a word: a comment needs a blank before it");
+        else if (c == '"')
+            errors_add(l->errors, here(l), "'\"' inside a word: quotes enclose a whole word");
+        else if (c <= 0x20 || c >= 0x7f)
+            errors_add(l->errors, here(l), "byte 0x%02x, expected ASCII characters", c);
+        else
+            continue;
+        return bad_token(l);
+    }
+    if (l->pos == start) { /* a CR without LF */
+        errors_add(l->errors, here(l), "byte 0x%02x, expected ASCII characters", byte_at(l, 0));
+        return bad_token(l);
+    }
+    t.text = view_slice(l->text, start, l->pos);
+    return t;
+}
+
+static struct token read_token(struct lexer *l) {
+    skip_blanks(l);
+    struct token t = {.kind = TOKEN_EOF, .at = here(l)};
+    if (at_end(l))
+        return t;
+    if (at_newline(l)) {
+        t.kind = TOKEN_END;
+        skip_line(l);
+        l->line_start = ++l->pos;
+        l->line++;
+        return t;
+    }
+    switch (byte_at(l, 0)) {
+    case ';':
+        t.kind = TOKEN_END;
+        break;
+    case '{':
+        t.kind = TOKEN_OPEN;
+        break;
+    case '}':
+        t.kind = TOKEN_CLOSE;
+        break;
+    case '"':
+        return read_quoted(l);
+    default:
+        return read_word(l);
+    }
+    l->pos++;
+    return t;
+}
+
+void lexer_init(struct lexer *l, struct view text, const char *file, struct policy_errors *errors) {
+    *l = (struct lexer){.errors = errors, .file = file, .text = text, .line = 1};
+    if (text.n > POLICY_TEXT_MAX) {
+        errors_add(errors, here(l), "the text has %zu bytes, at most %d are read", text.n,
+                   POLICY_TEXT_MAX);
+        l->text = view_head(text, 0);
+    }
+    l->token = read_token(l);
+}
+
+/* ---- tokens ---- */
+
+struct token lexer_take(struct lexer *l) {
+    struct token t = l->token;
+    l->token = read_token(l);
+    return t;
+}
+
+bool lexer_at(const struct lexer *l, enum token_kind kind) {
+    return l->token.kind == kind;
+}
+
+bool lexer_at_word(const struct lexer *l, const char *word) {
+    return lexer_at(l, TOKEN_WORD) && !l->token.quoted && view_equal(l->token.text, view_str(word));
+}
+
+bool lexer_skip_word(struct lexer *l, const char *word) {
+    if (!lexer_at_word(l, word))
+        return false;
+    lexer_take(l);
+    return true;
+}
+
+int lexer_expected(struct lexer *l, const char *what) {
+    static const char *const names[] = {[TOKEN_OPEN] = "'{'",
+                                        [TOKEN_CLOSE] = "'}'",
+                                        [TOKEN_END] = "the end of the statement",
+                                        [TOKEN_EOF] = "the end of the file"};
+    const struct token *t = &l->token;
+    if (t->kind == TOKEN_WORD)
+        errors_add(l->errors, t->at, "expected %s, not '%.*s'", what, WORD_ARG(t->text));
+    else if (t->kind != TOKEN_BAD)
+        errors_add(l->errors, t->at, "expected %s, not %s", what, names[t->kind]);
+    return ERR_BAD;
+}
+
+int lexer_word(struct lexer *l, const char *what, struct token *out) {
+    if (!lexer_at(l, TOKEN_WORD))
+        return lexer_expected(l, what);
+    *out = lexer_take(l);
+    return 0;
+}
+
+int lexer_number(struct lexer *l, const char *what, uint64_t least, uint64_t most, uint64_t *out) {
+    struct token t;
+    if (lexer_word(l, what, &t) != 0)
+        return ERR_BAD;
+    if (view_number(t.text, most, out) == 0 && *out >= least)
+        return 0;
+    errors_add(l->errors, t.at, "expected %s of %llu to %llu, not '%.*s'", what,
+               (unsigned long long)least, (unsigned long long)most, WORD_ARG(t.text));
+    return ERR_BAD;
+}
+
+bool name_is_good(struct view v) {
+    if (v.n == 0 || v.n > POLICY_NAME_MAX || !is_alnum(v.p[0]))
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]) && v.p[i] != '-' && v.p[i] != '_' && v.p[i] != '.')
+            return false;
+    return true;
+}
+
+int lexer_name(struct lexer *l, const char *what, struct token *out) {
+    if (lexer_word(l, what, out) != 0)
+        return ERR_BAD;
+    if (name_is_good(out->text))
+        return 0;
+    errors_add(l->errors, out->at,
+               "'%.*s' is no name: 1 to 64 letters, digits, '-', '_' and '.', beginning with a "
+               "letter or digit",
+               WORD_ARG(out->text));
+    return ERR_BAD;
+}
+
+/* ---- statements ---- */
+
+/* Up to the end of the statement, over whole blocks; leaves the end in hand. */
+static void recover(struct lexer *l) {
+    unsigned depth = 0;
+    while (!lexer_at(l, TOKEN_EOF)) {
+        if (depth == 0 && (lexer_at(l, TOKEN_END) || lexer_at(l, TOKEN_CLOSE)))
+            return;
+        if (lexer_at(l, TOKEN_OPEN))
+            depth++;
+        else if (lexer_at(l, TOKEN_CLOSE))
+            depth--;
+        lexer_take(l);
+    }
+}
+
+static bool at_statement_end(const struct lexer *l) {
+    return lexer_at(l, TOKEN_END) || lexer_at(l, TOKEN_CLOSE) || lexer_at(l, TOKEN_EOF);
+}
+
+struct block {
+    const struct statement *table;
+    size_t n;
+    int (*read_line)(void *ctx, struct lexer *l); /* instead of a table */
+    const char *inside;
+    void *ctx;
+    struct position seen[STATEMENTS_MAX];
+};
+
+static int unknown_word(struct lexer *l, const struct block *b) {
+    struct guess g = guess_of(l->token.text);
+    for (size_t i = 0; i < b->n; i++)
+        guess_offer(&g, view_str(b->table[i].word));
+    errors_add(l->errors, l->token.at, "'%.*s' is no word of %s%s", WORD_ARG(l->token.text),
+               b->inside ? b->inside : "this file", guess_text(&g));
+    return ERR_BAD;
+}
+
+static int read_statement(struct lexer *l, struct block *b) {
+    if (!lexer_at(l, TOKEN_WORD))
+        return lexer_expected(l, "a statement");
+    if (b->read_line)
+        return b->read_line(b->ctx, l);
+    size_t i = 0;
+    while (i < b->n && !lexer_at_word(l, b->table[i].word))
+        i++;
+    if (i == b->n)
+        return unknown_word(l, b);
+    if (b->table[i].once && b->seen[i].line != 0) {
+        errors_add(l->errors, l->token.at, "a second '%s' in %s, the first is in line %u",
+                   b->table[i].word, b->inside ? b->inside : "this file", b->seen[i].line);
+        return ERR_BAD;
+    }
+    struct token keyword = lexer_take(l);
+    b->seen[i] = keyword.at;
+    return b->table[i].read(b->ctx, l, &keyword);
+}
+
+static int read_statements(struct lexer *l, struct block *b) {
+    struct position opened = l->token.at;
+    if (b->inside && !lexer_at(l, TOKEN_OPEN))
+        return lexer_expected(l, "'{'");
+    if (b->inside)
+        lexer_take(l);
+    while (!lexer_at(l, TOKEN_EOF)) {
+        if (lexer_at(l, TOKEN_END)) {
+            lexer_take(l);
+            continue;
+        }
+        if (lexer_at(l, TOKEN_CLOSE) && b->inside) {
+            lexer_take(l);
+            return 0;
+        }
+        int err = read_statement(l, b);
+        if (err == ERR_MEMORY)
+            return err;
+        if (err == 0 && !at_statement_end(l))
+            lexer_expected(l, "the end of the statement");
+        if (!at_statement_end(l))
+            recover(l);
+        if (lexer_at(l, TOKEN_CLOSE) && !b->inside) {
+            errors_add(l->errors, l->token.at, "a '}' that closes no block");
+            lexer_take(l);
+        }
+    }
+    if (b->inside)
+        errors_add(l->errors, l->token.at,
+                   "expected '}' before the end of the file, for the block opened in line %u",
+                   opened.line);
+    return 0;
+}
+
+int statements_read(struct lexer *l, const struct statement *table, size_t n, const char *inside,
+                    void *ctx) {
+    assert(n <= STATEMENTS_MAX);
+    struct block b = {.table = table, .n = n, .inside = inside, .ctx = ctx};
+    return read_statements(l, &b);
+}
+
+int lines_read(struct lexer *l, int (*read)(void *ctx, struct lexer *l), const char *inside,
+               void *ctx) {
+    struct block b = {.read_line = read, .inside = inside, .ctx = ctx};
+    return read_statements(l, &b);
+}

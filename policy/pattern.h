@@ -1,0 +1,45 @@
+/*
+ * Patterns of hosts and paths. Whole labels and whole segments only: `*` is one
+ * of them, `**` one or more (docs/policy.md).
+ */
+#ifndef POLICY_PATTERN_H
+#define POLICY_PATTERN_H
+
+#include "policy/authority.h"
+#include "policy/target.h"
+
+enum host_reach { REACH_EXACT, REACH_ONE, REACH_MANY };
+
+struct host_pattern {
+    enum host_reach reach;
+    struct authority base; /* what stands behind the star; its port is not used */
+    size_t base_n;         /* bytes of base.host */
+};
+
+/* ERR_BAD: *why is a static sentence fragment. */
+MUST_USE int host_pattern_parse(struct view text, struct host_pattern *out, const char **why);
+/* host is the view of a->host, made once by a caller that asks many patterns. */
+bool host_pattern_match(const struct host_pattern *p, const struct authority *a, struct view host);
+/* Whether there is a host that both match. */
+bool host_patterns_overlap(const struct host_pattern *a, const struct host_pattern *b);
+
+enum { PATH_PARTS_MAX = 64 };
+
+struct path_pattern {
+    struct view text;
+    bool final_slash;
+    bool open; /* ends in `**`: a final slash of the path makes no difference */
+};
+
+/*
+ * The pattern keeps views into text, which must be written the way
+ * target_parse writes paths. ERR_BAD: *why is a static sentence fragment.
+ */
+MUST_USE int path_pattern_parse(struct view text, struct path_pattern *out, const char **why);
+/*
+ * Compares with t->path, segment by segment, with case. widely is for refusals: a final slash
+ * and `;parameters` behind a segment make no difference.
+ */
+bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
+
+#endif

@@ -1,0 +1,383 @@
+#include "policy/errors.h"
+#include "policy/method.h"
+#include "policy/rules.h"
+
+#include <stdlib.h>
+
+/* ---- parts of the policy ---- */
+
+const struct sandbox *policy_sandbox(const struct policy *p, struct view name) {
+    size_t from = 0, to = p->n_sandboxes;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = view_compare(name, p->by_name[middle]->name);
+        if (order == 0)
+            return p->by_name[middle];
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+static const struct host_rule *covering_host(const struct service *s, const struct authority *a,
+                                             struct view host) {
+    const struct host_rule *h = s->hosts;
+    while (h && !host_pattern_match(&h->pattern, a, host))
+        h = h->next;
+    return h;
+}
+
+bool service_covers_host(const struct service *s, const struct authority *a, struct view host) {
+    return covering_host(s, a, host) != NULL;
+}
+
+bool service_covers_port(const struct service *s, uint16_t port) {
+    for (size_t i = 0; i < s->n_ports; i++)
+        if (s->ports[i] == port)
+            return true;
+    return s->every_port;
+}
+
+static bool service_covers(const struct service *s, const struct authority *a, struct view host) {
+    return service_covers_port(s, a->port) && service_covers_host(s, a, host);
+}
+
+/* ---- the host ---- */
+
+/* A refusal that no clause decides: the position without a file, as a hint where to look. */
+static struct verdict refuse_near(enum reason reason, const struct service *s) {
+    struct verdict v = {.reason = reason, .service = s, .swap = -1};
+    if (s)
+        v.at = (struct position){NULL, s->at.line, s->at.column};
+    return v;
+}
+
+static struct verdict refuse_at(enum reason reason, const struct service *s, struct position at) {
+    return (struct verdict){.reason = reason, .service = s, .at = at, .swap = -1};
+}
+
+/* The services this sandbox has a grant at get this far towards an authority. */
+static enum reason door_of(const struct service *s, bool tls, uint16_t port) {
+    if (!service_covers_port(s, port))
+        return REASON_PORT_NOT_ALLOWED;
+    return tls || s->clear ? REASON_ALLOWED : REASON_CLEAR_NOT_ALLOWED;
+}
+
+static int door_rank(enum reason r) {
+    switch (r) {
+    case REASON_ALLOWED:
+        return 3;
+    case REASON_CLEAR_NOT_ALLOWED:
+        return 2;
+    case REASON_PORT_NOT_ALLOWED:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static struct verdict judge_door(const struct policy *p, const struct rights *rights, bool tls,
+                                 const struct authority *a) {
+    struct view host = view_str(a->host);
+    struct verdict best = refuse_near(REASON_HOST_NOT_ALLOWED, NULL);
+    const struct service *never = NULL;
+    for (const struct service *s = p->services; s; s = s->next) {
+        const struct host_rule *h = covering_host(s, a, host);
+        if (!h)
+            continue;
+        if (s->never_all.line != 0 && service_covers_port(s, a->port))
+            never = s;
+        if (!bit_is_set(rights->services, s->index))
+            continue;
+        enum reason reason = door_of(s, tls, a->port);
+        if (door_rank(reason) <= door_rank(best.reason))
+            continue;
+        best = refuse_near(reason, s);
+        if (reason == REASON_ALLOWED)
+            best.at = h->at;
+    }
+    if (best.reason == REASON_ALLOWED && never)
+        return refuse_at(REASON_NEVER, never, never->never_all);
+    best.allow = best.reason == REASON_ALLOWED;
+    return best;
+}
+
+struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
+                                 const struct authority *a) {
+    const struct sandbox *s = policy_sandbox(p, sandbox);
+    if (!s)
+        return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
+    return judge_door(p, &s->rights, tls, a);
+}
+
+/* ---- the operation ---- */
+
+static const struct rule *matching_rule(const struct rule *rules, uint64_t method,
+                                        const struct target *t, bool never) {
+    for (const struct rule *r = rules; r; r = r->next)
+        if (((r->methods & method) != 0 || (never && r->any_method)) &&
+            path_pattern_match(&r->path, t, never))
+            return r;
+    return NULL;
+}
+
+struct found {
+    const struct operation *any, *granted, *anonymous;
+    const struct rule *granted_rule, *anonymous_rule;
+};
+
+static void look_in_service(const struct service *s, const struct rights *rights, uint64_t method,
+                            const struct target *t, struct found *out) {
+    for (const struct operation *o = s->operations; o; o = o->next) {
+        const struct rule *r = matching_rule(o->rules, method, t, false);
+        if (!r)
+            continue;
+        out->any = o;
+        if (!bit_is_set(rights->operations, o->index))
+            continue;
+        if (!out->granted) {
+            out->granted = o;
+            out->granted_rule = r;
+        }
+        if (!out->anonymous && o->anonymous) {
+            out->anonymous = o;
+            out->anonymous_rule = r;
+        }
+    }
+}
+
+/* ---- credentials ---- */
+
+static bool is_basic(const struct credential_place *place) {
+    return place->place != PLACE_HEADER;
+}
+
+static bool stands_in_place(const struct service *s, const struct material *m) {
+    return m->place == s->place.place && view_equal_nocase(m->name, s->place.header) &&
+           (is_basic(&s->place) || view_equal_nocase(m->scheme, s->place.scheme));
+}
+
+/* Beside a credential in one half of Basic the other half is only text. */
+static bool is_other_half(const struct service *s, const struct material *m) {
+    return s->credential.n != 0 && is_basic(&s->place) && m->place != s->place.place &&
+           (m->place == PLACE_BASIC_USER || m->place == PLACE_BASIC_PASSWORD) &&
+           view_equal_nocase(m->name, s->place.header) && m->origin == ORIGIN_FOREIGN &&
+           !m->malformed;
+}
+
+static enum reason weigh_material(const struct service *s, const struct material *m) {
+    switch (m->origin) {
+    case ORIGIN_OTHER:
+        return REASON_PLACEHOLDER_WRONG_IDENTITY;
+    case ORIGIN_OURS:
+        if (s->credential.n == 0 || !view_equal(m->credential, s->credential))
+            return REASON_PLACEHOLDER_WRONG_DESTINATION;
+        if (!stands_in_place(s, m))
+            return REASON_PLACEHOLDER_WRONG_PLACE;
+        return m->malformed ? REASON_FOREIGN_CREDENTIAL : REASON_ALLOWED;
+    case ORIGIN_FOREIGN:
+        break;
+    }
+    if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE))
+        return REASON_ALLOWED;
+    return REASON_FOREIGN_CREDENTIAL;
+}
+
+static int gravity(enum reason r) {
+    switch (r) {
+    case REASON_PLACEHOLDER_WRONG_IDENTITY:
+        return 5;
+    case REASON_PLACEHOLDER_WRONG_DESTINATION:
+        return 4;
+    case REASON_PLACEHOLDER_WRONG_PLACE:
+        return 3;
+    case REASON_FOREIGN_CREDENTIAL:
+        return 2;
+    case REASON_PLACEHOLDER_REPEATED:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static void worsen(enum reason *worst, enum reason r) {
+    if (gravity(r) > gravity(*worst))
+        *worst = r;
+}
+
+/* The gravest fault of what the request carries; *swap is the material to replace, or -1. */
+static enum reason judge_materials(const struct service *s, const struct request_facts *f,
+                                   int *swap) {
+    enum reason worst = REASON_ALLOWED;
+    size_t halves = 0;
+    *swap = -1;
+    for (size_t i = 0; i < f->materials->n; i++) {
+        const struct material *m = &f->materials->at[i];
+        if (is_other_half(s, m)) {
+            halves++;
+            continue;
+        }
+        enum reason r = weigh_material(s, m);
+        if (r == REASON_ALLOWED && m->origin == ORIGIN_OURS) {
+            if (*swap >= 0)
+                r = REASON_PLACEHOLDER_REPEATED;
+            *swap = (int)i;
+        }
+        worsen(&worst, r);
+    }
+    if (f->materials->overflow || halves > 1 || (halves == 1 && *swap < 0))
+        worsen(&worst, REASON_FOREIGN_CREDENTIAL);
+    if (f->placeholder_elsewhere)
+        worsen(&worst, s->credential.n ? REASON_PLACEHOLDER_WRONG_PLACE
+                                       : REASON_PLACEHOLDER_WRONG_DESTINATION);
+    return worst;
+}
+
+static struct verdict judge_credentials(const struct found *found, const struct request_facts *f) {
+    const struct service *s = found->granted->service;
+    struct verdict v = {.allow = true,
+                        .reason = REASON_ALLOWED,
+                        .service = s,
+                        .operation = found->granted,
+                        .at = found->granted_rule->at};
+    v.reason = judge_materials(s, f, &v.swap);
+    if (v.reason == REASON_ALLOWED && s->credential.n != 0 && v.swap < 0) {
+        if (found->anonymous) {
+            v.service = found->anonymous->service;
+            v.operation = found->anonymous;
+            v.at = found->anonymous_rule->at;
+        } else {
+            v.reason = REASON_CREDENTIAL_MISSING;
+        }
+    }
+    if (v.reason != REASON_ALLOWED) {
+        v.allow = false;
+        v.swap = -1;
+        v.at = s->credential.n ? s->credential_at : s->at;
+    }
+    return v;
+}
+
+/* ---- the request ---- */
+
+struct verdict judge_rights(const struct policy *p, const struct rights *rights,
+                            const struct request_facts *f) {
+    struct verdict door = judge_door(p, rights, f->tls, f->authority);
+    if (!door.allow)
+        return door;
+    if (method_is_refused(f->method))
+        return refuse_near(REASON_METHOD_REFUSED, door.service);
+    struct view host = view_str(f->authority->host);
+    uint64_t method = method_bit(f->method);
+    struct found found = {0};
+    for (const struct service *s = p->services; s; s = s->next) {
+        if (!service_covers(s, f->authority, host))
+            continue;
+        const struct rule *never = matching_rule(s->nevers, method, f->target, true);
+        if (never)
+            return refuse_at(REASON_NEVER, s, never->at);
+        if (f->tls || s->clear)
+            look_in_service(s, rights, method, f->target, &found);
+    }
+    if (found.granted)
+        return judge_credentials(&found, f);
+    if (!found.any)
+        return refuse_near(REASON_OPERATION_NOT_ALLOWED, door.service);
+    struct verdict v = refuse_near(REASON_OPERATION_NOT_GRANTED, found.any->service);
+    v.operation = found.any;
+    return v;
+}
+
+struct verdict policy_judge(const struct policy *p, const struct request_facts *f) {
+    const struct sandbox *s = policy_sandbox(p, f->sandbox);
+    if (!s)
+        return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
+    return judge_rights(p, &s->rights, f);
+}
+
+/* ---- what else the roles ask ---- */
+
+bool policy_has_sandbox(const struct policy *p, struct view sandbox) {
+    return policy_sandbox(p, sandbox) != NULL;
+}
+
+size_t policy_sandboxes(const struct policy *p) {
+    return p->n_sandboxes;
+}
+
+struct view policy_sandbox_at(const struct policy *p, size_t i) {
+    return i < p->n_sandboxes ? p->by_name[i]->name : (struct view){NULL, 0};
+}
+
+size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox) {
+    const struct sandbox *s = policy_sandbox(p, sandbox);
+    return s ? s->n_credentials : 0;
+}
+
+struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i) {
+    const struct sandbox *s = policy_sandbox(p, sandbox);
+    return s && i < s->n_credentials ? s->credentials[i] : (struct view){NULL, 0};
+}
+
+bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
+                  const struct authority *a) {
+    const struct sandbox *who = policy_sandbox(p, sandbox);
+    if (!who || credential.n == 0 || !policy_judge_host(p, sandbox, true, a).allow)
+        return false;
+    struct view host = view_str(a->host);
+    for (const struct service *s = p->services; s; s = s->next)
+        if (bit_is_set(who->rights.services, s->index) && view_equal(s->credential, credential) &&
+            service_covers(s, a, host))
+            return true;
+    return false;
+}
+
+bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a) {
+    const struct sandbox *who = policy_sandbox(p, sandbox);
+    struct view host = view_str(a->host);
+    for (const struct service *s = who ? p->services : NULL; s; s = s->next)
+        if (s->credential.n && bit_is_set(who->rights.services, s->index) &&
+            service_covers_host(s, a, host))
+            return true;
+    return false;
+}
+
+bool service_permits_address(const struct service *s, const struct address *a) {
+    enum address_class class = address_classify(a);
+    if (class == ADDRESS_PUBLIC)
+        return true;
+    if (class == ADDRESS_UNSPECIFIED || class == ADDRESS_MULTICAST || class == ADDRESS_BROADCAST)
+        return false;
+    for (const struct range_rule *r = s->ranges; r; r = r->next) {
+        uint8_t whole = r->range.base.family == 4 ? 32 : 128;
+        if ((class != ADDRESS_METADATA || r->range.bits == whole) && range_holds(&r->range, a))
+            return true;
+    }
+    return false;
+}
+
+struct view service_name(const struct service *s) {
+    return s->name;
+}
+
+struct view service_credential(const struct service *s) {
+    return s->credential;
+}
+
+const struct credential_place *service_place(const struct service *s) {
+    return &s->place;
+}
+
+bool service_accepts_any(const struct service *s) {
+    return s->accept_any;
+}
+
+struct view operation_name(const struct operation *o) {
+    return o->name;
+}
+
+bool operation_is_anonymous(const struct operation *o) {
+    return o->anonymous;
+}

@@ -1,0 +1,204 @@
+#include "policy/trial.h"
+
+#include "policy/method.h"
+#include "policy/placeholder.h"
+#include "policy/rules.h"
+
+#include <string.h>
+
+enum { VALUE_SIZE = 512 };
+
+/* ---- a request in text ---- */
+
+int trial_url(struct view url, struct trial *t, const char **why) {
+    struct view rest = url;
+    if (view_starts(url, VIEW("https://"))) {
+        t->tls = true;
+        rest = view_skip(url, 8);
+    } else if (view_starts(url, VIEW("http://"))) {
+        t->tls = false;
+        rest = view_skip(url, 7);
+    } else {
+        *why = "a URL begins with https:// or http://";
+        return ERR_BAD;
+    }
+    size_t path = view_find(rest, '/'), query = view_find(rest, '?');
+    if (query < path) {
+        *why = "the path is missing before '?'";
+        return ERR_BAD;
+    }
+    t->target = view_skip(rest, path);
+    return authority_parse(view_head(rest, path), t->tls ? 443 : 80, &t->authority, why);
+}
+
+/* ---- credentials for it ---- */
+
+static void put_base64(struct buf *out, struct view v) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (; v.n > 0; v = view_skip(v, 3)) {
+        uint32_t bits = (uint32_t)v.p[0] << 16;
+        if (v.n > 1)
+            bits |= (uint32_t)v.p[1] << 8;
+        if (v.n > 2)
+            bits |= v.p[2];
+        buf_put_u8(out, (uint8_t)digits[bits >> 18]);
+        buf_put_u8(out, (uint8_t)digits[bits >> 12 & 63]);
+        buf_put_u8(out, v.n > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=');
+        buf_put_u8(out, v.n > 2 ? (uint8_t)digits[bits & 63] : '=');
+    }
+}
+
+/* A field's value with the token in the place. */
+static void put_value(struct buf *out, const struct credential_place *place, struct view token) {
+    struct buf pair;
+    switch (place->place) {
+    case PLACE_BASIC_USER:
+    case PLACE_BASIC_PASSWORD:
+        buf_init(&pair, VALUE_SIZE);
+        buf_put(&pair, place->place == PLACE_BASIC_USER ? token : VIEW("user"));
+        buf_put_u8(&pair, ':');
+        buf_put(&pair, place->place == PLACE_BASIC_USER ? VIEW("x") : token);
+        buf_put_str(out, "Basic ");
+        put_base64(out, buf_view(&pair));
+        buf_free(&pair);
+        break;
+    default:
+        buf_put(out, place->scheme);
+        if (place->scheme.n)
+            buf_put_u8(out, ' ');
+        buf_put(out, token);
+    }
+}
+
+static bool make_token(enum with with, char token[PLACEHOLDER_SIZE]) {
+    static const uint8_t random[32] = {1, 2, 3, 4, 5, 6, 7, 8};
+    if (with == WITH_OURS)
+        return placeholder_make(VIEW(""), random, token) == 0;
+    strcpy(token, "sk-foreign-0123456789abcdef0123456789");
+    return true;
+}
+
+static int put_credential(const struct credential_place *place, enum with with, struct buf *value,
+                          struct materials *m) {
+    char token[PLACEHOLDER_SIZE];
+    if (!make_token(with, token))
+        return ERR_MEMORY;
+    put_value(value, place, view_str(token));
+    if (!buf_ok(value))
+        return ERR_MEMORY;
+    provenance_field(place->header, buf_view(value), m);
+    return 0;
+}
+
+bool trial_place_is_seen(const struct credential_place *place) {
+    struct materials m = {.n = 0};
+    struct buf value;
+    bool seen = false;
+    buf_init(&value, VALUE_SIZE);
+    if (put_credential(place, WITH_OURS, &value, &m) == 0)
+        for (size_t i = 0; i < m.n; i++)
+            seen = seen || (m.at[i].place == place->place && placeholder_is(m.at[i].token) &&
+                            !m.at[i].malformed && view_equal_nocase(m.at[i].name, place->header) &&
+                            (place->place != PLACE_HEADER ||
+                             view_equal_nocase(m.at[i].scheme, place->scheme)));
+    buf_free(&value);
+    return seen;
+}
+
+/* ---- the run ---- */
+
+/* Services that cover the same host and port have the same credential, so the first one does. */
+static const struct service *service_of(const struct policy *p, const struct authority *a) {
+    struct view host = view_str(a->host);
+    for (const struct service *s = p->services; s; s = s->next)
+        if (s->operations && service_covers_port(s, a->port) && service_covers_host(s, a, host))
+            return s;
+    return NULL;
+}
+
+/* Returns whether a placeholder stands in a field where no credential is read. */
+static bool read_fields(const struct trial *t, struct materials *m) {
+    bool elsewhere = false;
+    for (size_t i = 0; i < t->n_fields; i++) {
+        size_t before = m->n;
+        provenance_field(t->fields[i].name, t->fields[i].value, m);
+        if (m->n == before && placeholder_inside(t->fields[i].value))
+            elsewhere = true;
+    }
+    return elsewhere;
+}
+
+static int put_default(const struct service *s, enum with with, struct buf *value,
+                       struct materials *m, const char **why) {
+    static const struct credential_place usual = {
+        PLACE_HEADER, {(const uint8_t *)"authorization", 13}, {(const uint8_t *)"bearer", 6}};
+    bool has_credential = s && s->credential.n != 0;
+    if (with == WITH_DEFAULT)
+        with = has_credential ? WITH_OURS : WITH_NONE;
+    if (with == WITH_NONE)
+        return 0;
+    if (with == WITH_OURS && !has_credential) {
+        *why = "there is no credential at this service";
+        return ERR_BAD;
+    }
+    return put_credential(has_credential ? &s->place : &usual, with, value, m);
+}
+
+static bool method_is_token(struct view method) {
+    for (size_t i = 0; i < method.n; i++)
+        if (!is_tchar(method.p[i]))
+            return false;
+    return method.n != 0;
+}
+
+static int judge_trial(const struct policy *p, const struct rights *rights, const struct trial *t,
+                       const struct target *target, struct buf *value, struct verdict *out,
+                       const char **why) {
+    const struct service *s = service_of(p, &t->authority);
+    struct materials m = {.n = 0};
+    int err = put_default(s, t->with, value, &m, why);
+    if (err != 0)
+        return err;
+    bool elsewhere = read_fields(t, &m);
+    provenance_target(target, &m);
+    for (size_t i = 0; i < m.n; i++) {
+        bool ours = placeholder_is(m.at[i].token);
+        m.at[i].origin = ours ? ORIGIN_OURS : ORIGIN_FOREIGN;
+        m.at[i].credential = ours && s ? s->credential : (struct view){NULL, 0};
+    }
+    struct request_facts facts = {
+        .sandbox = t->sandbox,
+        .tls = t->tls,
+        .authority = &t->authority,
+        .method = t->method,
+        .target = target,
+        .materials = &m,
+        .placeholder_elsewhere = elsewhere,
+    };
+    *out = rights ? judge_rights(p, rights, &facts) : policy_judge(p, &facts);
+    return 0;
+}
+
+int trial_run_as(const struct policy *p, const struct rights *rights, const struct trial *t,
+                 struct verdict *out, const char **why) {
+    struct target target;
+    struct buf path, value;
+    if (!method_is_token(t->method)) {
+        *why = "a method is a token of RFC 9110";
+        return ERR_BAD;
+    }
+    buf_init(&path, t->target.n + 1);
+    buf_init(&value, VALUE_SIZE);
+    *why = "the path has too many segments";
+    int err = target_parse(t->target.n ? t->target : VIEW("/"), SEGMENTS_MAX, &path, &target, why);
+    if (err == 0)
+        err = judge_trial(p, rights, t, &target, &value, out, why);
+    buf_free(&value);
+    buf_free(&path);
+    return err == ERR_LIMIT ? ERR_BAD : err;
+}
+
+int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,
+              const char **why) {
+    return trial_run_as(p, NULL, t, out, why);
+}

@@ -1,0 +1,50 @@
+/*
+ * Trials: one request written as text, sent the way of the data path
+ * (authority_parse, target_parse, provenance, policy_judge). For expectations
+ * and for `exeat policy explain`.
+ */
+#ifndef POLICY_TRIAL_H
+#define POLICY_TRIAL_H
+
+#include "policy/policy.h"
+
+/* What the trial puts into the service's place; without a credential, foreign goes into Authorization. */
+enum with {
+    WITH_DEFAULT, /* ours where the service has a credential, else none */
+    WITH_OURS,
+    WITH_NONE,
+    WITH_FOREIGN,
+};
+
+struct trial_field {
+    struct view name, value;
+};
+
+struct trial {
+    struct view sandbox;
+    struct view method;
+    bool tls;
+    struct authority authority;
+    struct view target; /* path and query; empty is "/" */
+    enum with with;
+    const struct trial_field *fields; /* a value that is a placeholder counts as ours */
+    size_t n_fields;
+};
+
+/*
+ * Splits `https://host[:port]/path` (or http) into t->tls, authority and
+ * target, a view into url. ERR_BAD: *why is a static sentence fragment.
+ */
+MUST_USE int trial_url(struct view url, struct trial *t, const char **why);
+/* ERR_BAD when it is no request (method, target) or asks for a credential that is not there. ERR_MEMORY. */
+MUST_USE int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,
+                       const char **why);
+
+/* The same with rights given instead of those of t->sandbox. For policy/ only. */
+struct rights;
+MUST_USE int trial_run_as(const struct policy *p, const struct rights *rights,
+                          const struct trial *t, struct verdict *out, const char **why);
+/* Whether provenance sees a credential that stands where the service's belongs. For policy/ only. */
+bool trial_place_is_seen(const struct credential_place *place);
+
+#endif

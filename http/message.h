@@ -34,7 +34,7 @@ enum form {
 };
 
 struct request_head {
-    struct view method;
+    struct view method; /* as sent: methods are case-sensitive */
     enum form form;
     bool https;            /* FORM_ABSOLUTE: the scheme was https */
     struct view authority; /* raw: from FORM_ABSOLUTE or FORM_AUTHORITY, else empty */
@@ -47,8 +47,12 @@ struct request_head {
     bool expect_continue;
     bool keep_alive; /* what the client asked for */
     bool upgrade;    /* an Upgrade field was there */
-    struct fields
-        fields; /* without Host, framing, hop-by-hop fields and those named by Connection (which is parsed) */
+    /*
+     * Without Host, framing, Expect, hop-by-hop fields and those that Connection named. Out of
+     * http1 Proxy-Authorization is still there: the proxy process takes it out (and counts it)
+     * before it makes a record, and request_read refuses a record that has one.
+     */
+    struct fields fields;
 };
 
 struct answer_head {
@@ -56,11 +60,12 @@ struct answer_head {
     uint8_t minor;
     enum framing framing;
     uint64_t length;
+    bool has_length;      /* FRAMING_NONE only: the answer to HEAD, or a 304, told this length */
     bool keep_alive;      /* whether the connection may carry another exchange */
-    struct fields fields; /* as above */
+    struct fields fields; /* as above; Proxy-Authenticate only in answers of our own */
 };
 
-/* First value of a field, and how many there are of that name (lower-case). */
+/* First value of a field, and how many there are of that name (lower-case). value may be NULL. */
 size_t fields_find(const struct fields *f, struct view name, struct view *value);
 /* ERR_LIMIT when FIELDS_MAX are there. */
 MUST_USE int fields_add(struct fields *f, struct view name, struct view value);
@@ -68,9 +73,13 @@ MUST_USE int fields_add(struct fields *f, struct view name, struct view value);
 size_t fields_remove(struct fields *f, struct view name);
 
 /*
- * Binary form for channels. A read head's views point into the source; each
- * length is checked, names must be lower-case tokens and values free of NUL, CR, LF and other
- * controls: the reader treats the writer as an enemy. ERR_BAD.
+ * Binary form for channels. A read head's views point into the source. The
+ * reader treats the writer as an enemy: a head that http1 could not have made
+ * (after the proxy took out Proxy-Authorization) is ERR_BAD. So names are
+ * lower-case tokens and none of those in known.h that are facts of their own,
+ * values are free of control bytes, what policy depends on is there once, and
+ * form, framing and the rest agree with each other. Views of the fields that are not
+ * used by the form are empty.
  */
 void request_write(const struct request_head *h, struct buf *out);
 MUST_USE int request_read(struct reader *r, struct request_head *out);

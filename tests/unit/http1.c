@@ -1,0 +1,1123 @@
+/*
+ * HTTP/1: what is taken, what is refused, and that no cut of the input changes
+ * either. Cases are named after their ids in the attack catalogue.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "http/http1.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static struct limits limits;
+
+/* ---- one connection, told as text ---- */
+
+static void put_view(struct buf *out, struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < 0x20 || v.p[i] >= 0x7f)
+            buf_printf(out, "\\x%02x", v.p[i]);
+        else
+            buf_put_u8(out, v.p[i]);
+}
+
+static void put_fields(struct buf *out, const struct fields *f) {
+    for (size_t i = 0; i < f->n; i++) {
+        put_view(out, f->at[i].name);
+        buf_put_str(out, "=");
+        put_view(out, f->at[i].value);
+        buf_put_str(out, ";");
+    }
+}
+
+static void put_framing(struct buf *out, enum framing framing, uint64_t length) {
+    static const char *const names[] = {"none", "length", "chunked", "close"};
+    buf_printf(out, " %s:%llu", names[framing], (unsigned long long)length);
+}
+
+static void put_request(struct buf *out, const struct request_head *h) {
+    static const char *const forms[] = {"origin", "absolute", "authority", "asterisk"};
+    put_view(out, h->method);
+    buf_printf(out, " %s%s [", forms[h->form], h->https ? "+https" : "");
+    put_view(out, h->authority);
+    buf_put_str(out, "] [");
+    put_view(out, h->target);
+    buf_put_str(out, h->has_host ? "] host=" : "] nohost");
+    put_view(out, h->host);
+    put_framing(out, h->framing, h->length);
+    buf_printf(out, " 1.%u%s%s%s ", h->minor, h->keep_alive ? " keep" : "",
+               h->expect_continue ? " expect" : "", h->upgrade ? " upgrade" : "");
+    put_fields(out, &h->fields);
+}
+
+static void put_answer(struct buf *out, const struct answer_head *h) {
+    buf_printf(out, "%u", h->status);
+    put_framing(out, h->framing, h->length);
+    buf_printf(out, " 1.%u%s%s ", h->minor, h->keep_alive ? " keep" : "",
+               h->has_length ? " told" : "");
+    put_fields(out, &h->fields);
+}
+
+struct talk {
+    struct http1 *h;
+    enum http1_side side;
+    struct buf in, out;
+    bool in_body, over, bad;
+    uint16_t status;
+};
+
+static void talk_open(struct talk *t, enum http1_side side, bool head_request) {
+    memset(t, 0, sizeof *t);
+    t->side = side;
+    t->h = http1_new(side, &limits);
+    assert_non_null(t->h);
+    buf_init(&t->in, 4 << 20);
+    buf_init(&t->out, 8 << 20);
+    if (side == HTTP1_ANSWERS)
+        http1_expect(t->h, head_request);
+}
+
+static void talk_close(struct talk *t) {
+    http1_free(t->h);
+    buf_free(&t->in);
+    buf_free(&t->out);
+}
+
+static void tell(struct talk *t, struct http1_event e) {
+    if (e.what == HTTP1_BODY && !t->in_body)
+        buf_put_str(&t->out, "<");
+    if (e.what != HTTP1_BODY && e.what != HTTP1_MORE && t->in_body)
+        buf_put_str(&t->out, ">");
+    if (e.what != HTTP1_MORE)
+        t->in_body = e.what == HTTP1_BODY;
+    switch (e.what) {
+    case HTTP1_MORE:
+        break;
+    case HTTP1_HEAD:
+        if (t->side == HTTP1_REQUESTS)
+            put_request(&t->out, http1_request(t->h));
+        else
+            put_answer(&t->out, http1_answer(t->h));
+        break;
+    case HTTP1_BODY:
+        assert_true(e.body.n > 0);
+        assert_true(e.body.p >= buf_view(&t->in).p);
+        assert_true(e.body.p + e.body.n <= buf_view(&t->in).p + e.used);
+        put_view(&t->out, e.body);
+        break;
+    case HTTP1_END:
+        buf_put_str(&t->out, "END{");
+        put_fields(&t->out, http1_trailers(t->h));
+        buf_put_str(&t->out, "}");
+        break;
+    case HTTP1_BAD:
+        t->bad = t->over = true;
+        t->status = e.status;
+        assert_non_null(e.why);
+        buf_printf(&t->out, "BAD %u", e.status);
+        break;
+    }
+}
+
+static void talk_give(struct talk *t, struct view v) {
+    buf_put(&t->in, v);
+    assert_true(buf_ok(&t->in));
+    while (!t->over) {
+        struct http1_event e = http1_next(t->h, buf_view(&t->in));
+        assert_true(e.used <= buf_len(&t->in));
+        tell(t, e);
+        buf_consume(&t->in, e.used);
+        if (e.what == HTTP1_MORE)
+            break;
+    }
+}
+
+static void talk_eof(struct talk *t) {
+    if (t->over)
+        return;
+    struct http1_event e = http1_eof(t->h);
+    tell(t, e);
+    if (e.what == HTTP1_MORE)
+        buf_put_str(&t->out, "EOF");
+}
+
+struct case_of {
+    const char *input;
+    size_t n;
+    const char *expect; /* the whole talk, or NULL when only the status matters */
+    uint16_t status;    /* of the refusal, 0 for none */
+    bool head_request;
+};
+
+#define TAKEN(input, expect)                                                                       \
+    { input, sizeof(input) - 1, expect, 0, false }
+#define REFUSED(input, status)                                                                     \
+    { input, sizeof(input) - 1, NULL, status, false }
+
+/* The talk when the input comes in pieces: [0, a), [a, a + step), ... */
+static void talk_cut(struct talk *t, const struct case_of *c, enum http1_side side, size_t a,
+                     size_t step) {
+    talk_open(t, side, c->head_request);
+    struct view v = view_of(c->input, c->n);
+    talk_give(t, view_head(v, a));
+    for (size_t at = a; at < v.n; at += step)
+        talk_give(t, view_slice(v, at, at + step));
+    talk_eof(t);
+    buf_put_u8(&t->out, 0);
+    assert_true(buf_ok(&t->out));
+}
+
+static void check_same(const struct case_of *c, const struct talk *whole, size_t a, size_t step,
+                       enum http1_side side) {
+    struct talk t;
+    talk_cut(&t, c, side, a, step);
+    if (!view_equal(buf_view(&t.out), buf_view(&whole->out)))
+        fail_msg("cut at %zu step %zu of:\n%s\nwhole: %s\ncut:   %s", a, step, c->input,
+                 (char *)buf_view(&whole->out).p, (char *)buf_view(&t.out).p);
+    talk_close(&t);
+}
+
+static void check(const struct case_of *c, enum http1_side side) {
+    struct talk whole;
+    talk_cut(&whole, c, side, c->n, 1);
+    const char *text = (const char *)buf_view(&whole.out).p;
+    if (whole.status != c->status)
+        fail_msg("status %u, not %u, for:\n%s\n%s", whole.status, c->status, c->input, text);
+    if (c->expect && strcmp(text, c->expect) != 0)
+        fail_msg("for:\n%s\nexpected: %s\ngot:      %s", c->input, c->expect, text);
+    for (size_t a = 1; a < c->n; a++)
+        check_same(c, &whole, a, c->n, side);
+    check_same(c, &whole, 0, 1, side);
+    talk_close(&whole);
+}
+
+static void check_all(const struct case_of *c, size_t n, enum http1_side side) {
+    for (size_t i = 0; i < n; i++)
+        check(&c[i], side);
+}
+
+#define CHECK_REQUESTS(cases) check_all(cases, COUNT(cases), HTTP1_REQUESTS)
+#define CHECK_ANSWERS(cases) check_all(cases, COUNT(cases), HTTP1_ANSWERS)
+
+/* A request with the given lines after a Host. */
+#define GET(lines) "GET / HTTP/1.1\r\nHost: a\r\n" lines "\r\n"
+#define POST(lines) "POST / HTTP/1.1\r\nHost: a\r\n" lines "\r\n"
+#define CHUNKED(body) POST("Transfer-Encoding: chunked\r\n") body
+#define PLAIN "GET origin [] [/] host=a none:0 1.1 keep "
+
+/* ---- requests ---- */
+
+static void test_self_test_knows_the_strict_parser(void **state) {
+    (void)state;
+    assert_int_equal(http1_self_test(), 0);
+}
+
+static void test_ordinary_requests_are_taken(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(GET(""), PLAIN "END{}EOF"),
+        TAKEN(GET("Accept: */*\r\nX-Empty:\r\nX-Blank: \t \r\nX-Trim:  a b \t\r\n"),
+              PLAIN "accept=*/*;x-empty=;x-blank=;x-trim=a b;END{}EOF"),
+        TAKEN("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
+              "OPTIONS asterisk [] [*] host=a none:0 1.1 keep END{}EOF"),
+        TAKEN("GET http://h.test:80/p?q HTTP/1.1\r\nHost: h.test:80\r\n\r\n",
+              "GET absolute [h.test:80] [/p?q] host=h.test:80 none:0 1.1 keep END{}EOF"),
+        TAKEN("GET HTTPS://h.test HTTP/1.1\r\nHost: other\r\n\r\n",
+              "GET absolute+https [h.test] [] host=other none:0 1.1 keep END{}EOF"),
+        TAKEN("CONNECT [::1]:443 HTTP/1.1\r\nHost: [::1]:443\r\nProxy-Authorization: Basic eA==\r\n"
+              "User-Agent: x\r\nProxy-Connection: Keep-Alive\r\n\r\n",
+              "CONNECT authority [[::1]:443] [] host=[::1]:443 none:0 1.1 keep "
+              "proxy-authorization=Basic eA==;user-agent=x;END{}EOF"),
+        TAKEN(POST("Content-Length: 5\r\n") "hello",
+              "POST origin [] [/] host=a length:5 1.1 keep <hello>END{}EOF"),
+        TAKEN(POST("Content-Length: 0\r\n"),
+              "POST origin [] [/] host=a length:0 1.1 keep END{}EOF"),
+        TAKEN(CHUNKED("5\r\nhello\r\n00a\r\n0123456789\r\n0\r\n\r\n"),
+              "POST origin [] [/] host=a chunked:0 1.1 keep <hello0123456789>END{}EOF"),
+        TAKEN(GET("Connection: close\r\n"), "GET origin [] [/] host=a none:0 1.1 END{}EOF"),
+        TAKEN("M-SEARCH /x HTTP/1.1\r\nHost: a\r\n\r\n",
+              "M-SEARCH origin [] [/x] host=a none:0 1.1 keep END{}EOF"),
+        TAKEN("", "EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_http10_connect_without_host_as_python_sends_it(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN("CONNECT api.allowed.test:443 HTTP/1.0\r\n\r\n",
+              "CONNECT authority [api.allowed.test:443] [] nohost none:0 1.0 END{}EOF"),
+        TAKEN("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+              "GET origin [] [/] nohost none:0 1.0 END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_01_to_04_and_24_every_doubtful_framing_is_400(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(POST("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\nG", 400),
+        REFUSED(POST("tRANSFER-eNCODING: chunked\r\nCONTENT-length: 6\r\n") "0\r\n\r\nG", 400),
+        REFUSED(POST("Transfer-Encoding: ,chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: chunked,\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: chunked, chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: gzip, chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: identity\r\n"), 400),
+        REFUSED(POST("Transfer-Encoding: chunked;q=1\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: \"chunked\"\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: Chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding: xchunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(POST("Transfer-Encoding:\r\n"), 400),
+        REFUSED(POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n",
+                400),
+        REFUSED(POST("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n") "0\r\n\r\n",
+                400),
+        REFUSED(POST("Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n",
+                400),
+        REFUSED("POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        REFUSED(GET("Content-Length: 0\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_05_folded_lines_are_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(POST("Transfer-Encoding:\r\n chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(GET("X: a\r\n\tb\r\n"), 400),
+        REFUSED("GET / HTTP/1.1\r\n Host: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\n \r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_06_and_07_content_length_has_one_form(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(POST("Content-Length: 5\r\nContent-Length: 5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 5\r\nContent-Length: 6\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 5, 5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length:\r\nContent-Length: 5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length:\r\n"), 400),
+        REFUSED(POST("Content-Length: +5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: -5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 0x5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 5 5\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 5_0\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 05\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 00\r\n"), 400),
+        REFUSED(POST("Content-Length: 5.0\r\n") "hello", 400),
+        REFUSED(POST("Content-Length: 99999999999999999999\r\n"), 400),
+        REFUSED(POST("Content-Length: 18446744073709551615\r\n"), 400),
+        REFUSED(POST("Content-Length: 18446744073709551621\r\n"), 400),
+        REFUSED(POST("Content-Length: 9223372036854775808\r\n"), 400),
+        REFUSED(POST("Content-Length: \xef\xbc\x95\r\n") "hello", 400),
+        REFUSED(POST("Content-Length : 5\r\n") "hello", 400),
+        TAKEN(POST("Content-Length: \t 5 \r\n") "hello",
+              "POST origin [] [/] host=a length:5 1.1 keep <hello>END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_08_cr_and_any_byte_does_not_end_a_head(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\n\rZGET /evil HTTP/1.1\r\nHost: b\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\n\r\rGET /evil HTTP/1.1\r\nHost: b\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_09_cr_inside_a_value_starts_nothing(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(POST("X: \rxTransfer-Encoding: chunked\r\n") "0\r\n\r\n", 400),
+        REFUSED(GET("X: a\rb\r\n"), 400),
+        REFUSED(GET("X:\r\r\n"), 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_10_and_11_bare_lf_and_old_versions_are_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET / HTTP/1.1\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\n\n", 400),
+        REFUSED("GET / HTTP/1.1\nHost: a\n\n", 400),
+        REFUSED("\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET /x\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 400),
+        REFUSED("GET /x\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 400),
+        REFUSED("GET / HTTP/0.9\r\nHost: a\r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_12_chunk_sizes_have_one_form(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(CHUNKED("0x1\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("+1\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("-1\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED(" 1\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1 \r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1\t\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1_0\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED(";a\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("00000000000000000001\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("00000000000000001\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("10000000000000000\r\nZ"), 400),
+        REFUSED(CHUNKED("ffffffffffffffff\r\nZ"), 400),
+        REFUSED(CHUNKED("8000000000000000\r\nZ"), 400),
+        TAKEN(CHUNKED("0000000000000001\r\nZ\r\n0000\r\n\r\n"),
+              "POST origin [] [/] host=a chunked:0 1.1 keep <Z>END{}EOF"),
+        TAKEN(CHUNKED("1A\r\nabcdefghijklmnopqrstuvwxyz\r\n0\r\n\r\n"),
+              "POST origin [] [/] host=a chunked:0 1.1 keep <abcdefghijklmnopqrstuvwxyz>END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_13_chunk_lines_end_with_crlf(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(CHUNKED("1\nZ\r\n0\r\n\r\n"), 400),    REFUSED(CHUNKED("1\r\nZ\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1\r\nZ\r\n0\n\r\n"), 400),    REFUSED(CHUNKED("1\r\nZ\r\n0\r\n\n"), 400),
+        REFUSED(CHUNKED("1\r\nZZ\r\n0\r\n\r\n"), 400), REFUSED(CHUNKED("1\r\nZ0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1\rZ\r\n0\r\n\r\n"), 400),    REFUSED(CHUNKED("1\r\nZ\r0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1\r\nZ\r\n0\r\n\rX"), 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_14_chunk_extensions_are_bounded_and_dropped(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(CHUNKED("1;a=b\r\nZ\r\n0;last\r\n\r\n"),
+              "POST origin [] [/] host=a chunked:0 1.1 keep <Z>END{}EOF"),
+        REFUSED(CHUNKED("1;a=\"\n\"\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a=\x01\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a=\0\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a=\x80\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a\rb\r\nZ\r\n0\r\n\r\n"), 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+/* n times `piece` after a chunked head; the status. */
+static uint16_t status_of_repeated(const char *start, const char *piece, size_t n,
+                                   const char *end) {
+    struct talk t;
+    talk_open(&t, HTTP1_REQUESTS, false);
+    talk_give(&t, view_str(start));
+    for (size_t i = 0; i < n; i++)
+        talk_give(&t, view_str(piece));
+    talk_give(&t, view_str(end));
+    uint16_t status = t.status;
+    talk_close(&t);
+    return status;
+}
+
+static void test_sm_14_and_25_what_chunks_may_cost_is_limited(void **state) {
+    (void)state;
+    static const char tiny[] = "1;abcdefghijklmnopqrstuvwxyz\r\nZ\r\n";
+    const char *head = CHUNKED(""), *end = "0\r\n\r\n";
+    assert_int_equal(status_of_repeated(head, tiny, 100, end), 0);
+    assert_int_equal(status_of_repeated(head, tiny, 10000, end), 400);
+    assert_int_equal(status_of_repeated(head, "1\r\nZ\r\n", 3000, end), 0);
+    assert_int_equal(status_of_repeated(head, "1\r\nZ\r\n", 10000, end), 400);
+    /* 64 bytes a chunk go on for ever */
+    assert_int_equal(status_of_repeated(head,
+                                        "40\r\n0123456789abcdef0123456789abcdef0123456789abcdef"
+                                        "0123456789abcdef\r\n",
+                                        40000, end),
+                     0);
+    assert_int_equal(status_of_repeated(CHUNKED("1"), ";", 1, "a"), 0);
+    assert_int_equal(status_of_repeated(CHUNKED("1;"), "a", 256, "\r\nZ\r\n0\r\n\r\n"), 0);
+    assert_int_equal(status_of_repeated(CHUNKED("1;"), "a", 257, ""), 400);
+}
+
+static void test_sm_15_trailers_are_kept_apart(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(CHUNKED("1\r\nZ\r\n0\r\nAuthorization: x\r\nHost: evil\r\nX-Ok:  1\r\n\r\n") GET(""),
+              "POST origin [] [/] host=a chunked:0 1.1 keep <Z>"
+              "END{authorization=x;host=evil;x-ok=1;}" PLAIN "END{}EOF"),
+        REFUSED(CHUNKED("0\r\nX: a\r\n b\r\n\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nX : a\r\n\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nX: \x01\r\n\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nX\r\n\r\n"), 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_16_and_17_requests_follow_one_another(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(GET("") POST("Content-Length: 3\r\n") "abc" GET("X: y\r\n"), PLAIN
+              "END{}POST origin [] [/] host=a length:3 1.1 keep <abc>END{}" PLAIN "x=y;END{}EOF"),
+        TAKEN(GET("Connection: close\r\n") GET(""),
+              "GET origin [] [/] host=a none:0 1.1 END{}" PLAIN "END{}EOF"),
+        REFUSED(POST("Content-Length: 3\r\n") "abcd" GET(""), 501),
+        REFUSED(POST("Content-Length: 3\r\n") "ab", 400),
+        REFUSED(CHUNKED("1\r\nZ\r\n"), 400),
+        REFUSED(CHUNKED("0\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nX: y\r\n"), 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_19_only_one_expectation_is_known(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(POST("Content-Length: 1\r\nExpect: 100-Continue\r\n") "x",
+              "POST origin [] [/] host=a length:1 1.1 keep expect <x>END{}EOF"),
+        TAKEN(GET("Expect: 100-continue\r\n"), PLAIN "END{}EOF"),
+        TAKEN("POST / HTTP/1.0\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\nx",
+              "POST origin [] [/] nohost length:1 1.0 <x>END{}EOF"),
+        REFUSED(POST("Content-Length: 1\r\nExpect: banana\r\n") "x", 417),
+        REFUSED(POST("Content-Length: 1\r\nExpect:\r\n") "x", 417),
+        REFUSED(POST("Content-Length: 1\r\nExpect: 100-continue, x\r\n") "x", 417),
+        REFUSED(POST("Content-Length: 1\r\nExpect: 100-continue\r\nExpect: 100-continue\r\n") "x",
+                417),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_20_and_21_there_is_exactly_one_host(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET / HTTP/1.1\r\nHost: api.allowed.test\r\nHost: evil.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.0\r\nHost: a\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\n\r\n", 400),
+        REFUSED("GET http://a/ HTTP/1.1\r\n\r\n", 400),
+        REFUSED("CONNECT a:443 HTTP/1.1\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost:\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.0\r\nHost: \r\n\r\n", 400),
+        TAKEN("GET http://a/ HTTP/1.0\r\n\r\n", "GET absolute [a] [/] nohost none:0 1.0 END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_hc_14_and_16_a_host_is_one_word(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN("GET / HTTP/1.1\r\nHost:\ta.test\t\r\n\r\n",
+              "GET origin [] [/] host=a.test none:0 1.1 keep END{}EOF"),
+        REFUSED("GET / HTTP/1.1\r\nHost: api.allowed.test evil.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api\tevil\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api\x0b.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api\x0c.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api\xc2\xa0.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: b\xc3\xbc"
+                "cher.test\r\n\r\n",
+                400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api.allowed.test, evil.test\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api.allowed.test;x\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1\r\nHost: api%2Eallowed.test\r\n\r\n", 400),
+        REFUSED("CONNECT api.allowed.test :443 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT\x0bhost:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT evil.test\0.allowed.test:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_hc_10_and_11_userinfo_and_backslash_are_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET http://api.allowed.test@evil.test/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http://u:p@evil.test/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http://evil.test\\@api.allowed.test/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT u@a.test:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT a.test:443/x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT /x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT http://a.test/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("CONNECT * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http:/// HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http://a?x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_22_control_bytes_are_refused_and_obs_text_stays_in_values(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(GET("X\0: a\r\n"), 400),
+        REFUSED(GET("X: a\0b\r\n"), 400),
+        REFUSED(POST("Content-Length\x85: 5\r\n") "hello", 400),
+        REFUSED(GET("X: \x7f\r\n"), 400),
+        REFUSED(GET("X: 12345678\x01\r\n"), 400),
+        REFUSED(GET("X: \x1f"
+                    "2345678\r\n"),
+                400),
+        REFUSED(GET("X\x80: a\r\n"), 400),
+        REFUSED(GET("X Y: a\r\n"), 400),
+        REFUSED(GET("X(: a\r\n"), 400),
+        REFUSED(GET(": a\r\n"), 400),
+        REFUSED(GET("X\r\n"), 400),
+        REFUSED("GET /\x80 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET /\x7f HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET /\t HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        TAKEN(GET("X: \xff\tz\r\n"), PLAIN "x=\\xff\\x09z;END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_sm_23_the_request_line_has_one_form(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED(" GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.1 \r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / http/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.2\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/3.0\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / HTTP/1.10\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / RTSP/1.0\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET / ICE/1.0\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET\r\n\r\n", 400),
+        REFUSED("get / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        REFUSED("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        REFUSED("GETT / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        REFUSED("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("OPTIONS ** HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG / HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        TAKEN("\r\n\r\n" GET(""), PLAIN "END{}EOF"),
+        TAKEN(GET("") "\r\n" GET(""), PLAIN "END{}" PLAIN "END{}EOF"),
+        TAKEN(GET("") "\r\n", PLAIN "END{}EOF"),
+        REFUSED("\r\n\r\n\r\n" GET(""), 400),
+        REFUSED("\r\r\n" GET(""), 400),
+    };
+    CHECK_REQUESTS(cases);
+    assert_int_equal(status_of_repeated("", "\r\n", 10000, GET("")), 400);
+}
+
+static void test_ct_04_connect_has_no_body(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello", 400),
+        REFUSED("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", 400),
+        REFUSED("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_ct_05_bytes_behind_connect_stay_in_the_input(void **state) {
+    (void)state;
+    struct http1 *h = http1_new(HTTP1_REQUESTS, &limits);
+    static const char input[] = "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n\x16\x03\x01";
+    struct view v = view_of(input, sizeof input - 1);
+    struct http1_event e = http1_next(h, v);
+    assert_int_equal(e.what, HTTP1_HEAD);
+    assert_int_equal(e.used, v.n - 3);
+    e = http1_next(h, view_skip(v, e.used));
+    assert_int_equal(e.what, HTTP1_END);
+    assert_int_equal(e.used, 0);
+    http1_free(h);
+}
+
+static void test_ct_07_only_http_and_https_urls_are_targets(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET ftp://h/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET gopher://h/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET ws://h/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET unix:/x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http:/x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET h.test:80/http://x/ HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        TAKEN("GET HTTP://h/ HTTP/1.1\r\nHost: a\r\n\r\n",
+              "GET absolute [h] [/] host=a none:0 1.1 keep END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_ct_15_http09_and_the_http2_preface_are_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET /\r\n", 400),
+        REFUSED("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        REFUSED("PRI * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("\x16\x03\x01\x02\x00", 400),
+        REFUSED("SSH-2.0-x\r\n", 400),
+        REFUSED("PROXY TCP4 10.0.0.99 10.0.0.1 1 2\r\n", 400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_pn_07_a_fragment_in_the_target_is_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("GET /public#/../secret HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        REFUSED("GET http://a/#x HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+        TAKEN("GET /public%23x HTTP/1.1\r\nHost: a\r\n\r\n",
+              "GET origin [] [/public%23x] host=a none:0 1.1 keep END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_hd_01_what_policy_depends_on_is_there_once(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(GET("Authorization: Bearer ATTACKER\r\nAuthorization: Bearer PH_A\r\n"), 400),
+        REFUSED(GET("authorization: x\r\nAUTHORIZATION: x\r\n"), 400),
+        REFUSED(GET("Cookie: a=b\r\nCookie: c=d\r\n"), 400),
+        REFUSED(GET("X-Api-Key: a\r\nX-Api-Key: b\r\n"), 400),
+        TAKEN(GET("Accept: a\r\nAccept: b\r\n"), PLAIN "accept=a;accept=b;END{}EOF"),
+        /* counted by the proxy process, answered with 407 (CT-08) */
+        TAKEN(GET("Proxy-Authorization: a\r\nProxy-Authorization: b\r\n"),
+              PLAIN "proxy-authorization=a;proxy-authorization=b;END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_hd_03_underscore_twins_of_framing_fields_are_refused(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(POST("Content_Length: 5\r\n"), 400),
+        REFUSED(POST("TRANSFER_ENCODING: chunked\r\n"), 400),
+        REFUSED(GET("X_Api_Key: x\r\n"), 400),
+        TAKEN(GET("X_Other: x\r\n"), PLAIN "x_other=x;END{}EOF"),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static void test_hd_04_and_05_hop_by_hop_fields_are_taken_out(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(GET("Proxy: http://evil.test\r\nProxy-Connection: x\r\nTE: trailers, deflate\r\n"
+                  "Trailer: Authorization\r\nKeep-Alive: 9999\r\nHTTP2-Settings: x\r\nA: b\r\n"),
+              PLAIN "a=b;END{}EOF"),
+        TAKEN(GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"),
+              "GET origin [] [/] host=a none:0 1.1 keep upgrade END{}EOF"),
+        TAKEN(GET("X-A: 1\r\nConnection: ,x-a , keep-alive,\r\nX-B: 2\r\nX-a: 3\r\n"
+                  "Connection: X-C\r\nX-C: 4\r\n"),
+              PLAIN "x-b=2;END{}EOF"),
+        TAKEN(
+            POST("Upgrade: x\r\nConnection: upgrade\r\nTransfer-Encoding: chunked\r\n") "1\r\nZ\r\n"
+                                                                                        "0\r\n\r\n",
+            "POST origin [] [/] host=a chunked:0 1.1 keep upgrade <Z>END{}EOF"),
+        TAKEN(POST("Upgrade: x\r\nConnection: upgrade\r\nContent-Length: 1\r\n") "Z",
+              "POST origin [] [/] host=a length:1 1.1 keep upgrade <Z>END{}EOF"),
+        REFUSED(GET("Connection: Authorization\r\nAuthorization: x\r\n"), 400),
+        REFUSED(GET("Authorization: x\r\nConnection: close, authorization\r\n"), 400),
+        REFUSED(GET("Connection: host\r\n"), 400),
+        REFUSED(POST("Connection: content-length\r\nContent-Length: 1\r\n") "x", 400),
+        REFUSED(POST("Connection: transfer-encoding\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n",
+                400),
+        REFUSED(GET("Connection: cookie\r\n"), 400),
+        REFUSED(GET("Connection: x-api-key\r\n"), 400),
+        REFUSED(GET("Connection: a b\r\n"), 400),
+        REFUSED(GET("Connection: \"close\"\r\n"), 400),
+        REFUSED(GET("Connection: a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u,v,w,x,y,z,1,2,3,4,5,6,7"
+                    "\r\n"),
+                400),
+    };
+    CHECK_REQUESTS(cases);
+}
+
+static uint16_t status_with_field_of(size_t size) {
+    char *value = malloc(size + 1);
+    memset(value, 'x', size);
+    value[size] = 0;
+    uint16_t status = status_of_repeated("GET / HTTP/1.1\r\nHost: a\r\nX: ", value, 1, "\r\n\r\n");
+    free(value);
+    return status;
+}
+
+static void test_sm_25_heads_targets_and_trailers_are_limited(void **state) {
+    (void)state;
+    size_t head = (size_t)limits.v[LIMIT_HEAD_BYTES];
+    size_t rest = strlen("GET / HTTP/1.1\r\nHost: a\r\nX: \r\n\r\n");
+    assert_int_equal(status_with_field_of(head - rest), 0);
+    assert_int_equal(status_with_field_of(head - rest + 1), 431);
+    assert_int_equal(status_of_repeated("GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n", 127, "\r\n"),
+                     0);
+    assert_int_equal(status_of_repeated("GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n", 128, "\r\n"),
+                     431);
+    assert_int_equal(status_of_repeated("GET / HTTP/1.1\r\nHost: a\r\n", "X: y\r\n", 10000, ""),
+                     431);
+    size_t target = (size_t)limits.v[LIMIT_TARGET_BYTES];
+    const char *after = " HTTP/1.1\r\nHost: a\r\n\r\n";
+    assert_int_equal(status_of_repeated("GET /", "x", target - 1, after), 0);
+    assert_int_equal(status_of_repeated("GET /", "x", target, after), 414);
+    size_t trailer = (size_t)limits.v[LIMIT_TRAILER_BYTES] - strlen("X: \r\n\r\n");
+    assert_int_equal(status_of_repeated(CHUNKED("0\r\nX: "), "x", trailer, "\r\n\r\n"), 0);
+    assert_int_equal(status_of_repeated(CHUNKED("0\r\nX: "), "x", trailer + 1, "\r\n\r\n"), 431);
+    assert_int_equal(status_of_repeated(CHUNKED("0\r\n"), "X: y\r\n", 128, "\r\n"), 0);
+    assert_int_equal(status_of_repeated(CHUNKED("0\r\n"), "X: y\r\n", 129, "\r\n"), 431);
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void test_sm_25_a_head_byte_by_byte_costs_no_square(void **state) {
+    (void)state;
+    size_t n = (size_t)limits.v[LIMIT_HEAD_BYTES];
+    uint8_t *input = malloc(n);
+    memset(input, 'x', n);
+    memcpy(input, "GET / HTTP/1.1\r\nX: ", 19);
+    struct http1 *h = http1_new(HTTP1_REQUESTS, &limits);
+    double start = seconds();
+    for (size_t i = 1; i < n; i++)
+        assert_int_equal(http1_next(h, view_of(input, i)).what, HTTP1_MORE);
+    assert_int_equal(http1_next(h, view_of(input, n)).what, HTTP1_BAD);
+    /* 65536 calls take some milliseconds; looking at every byte each time would take seconds. */
+    assert_true(seconds() - start < 1);
+    http1_free(h);
+    free(input);
+}
+
+static void test_a_bad_connection_stays_bad_until_reset(void **state) {
+    (void)state;
+    struct http1 *h = http1_new(HTTP1_REQUESTS, &limits);
+    assert_int_equal(http1_next(h, VIEW("\x01")).what, HTTP1_BAD);
+    struct http1_event e = http1_next(h, VIEW(GET("")));
+    assert_int_equal(e.what, HTTP1_BAD);
+    assert_int_equal(e.status, 400);
+    assert_int_equal(http1_eof(h).what, HTTP1_BAD);
+    http1_reset(h);
+    assert_int_equal(http1_next(h, VIEW(GET(""))).what, HTTP1_HEAD);
+    http1_free(h);
+}
+
+static void test_names_of_a_large_head_stay_where_they_are(void **state) {
+    (void)state;
+    struct talk t;
+    talk_open(&t, HTTP1_REQUESTS, false);
+    talk_give(&t, view_str("GET / HTTP/1.1\r\nHost: a\r\n"));
+    for (int i = 0; i < 120; i++) {
+        char line[256];
+        snprintf(line, sizeof line, "X-%0200d: %d\r\n", i, i);
+        talk_give(&t, view_str(line));
+    }
+    struct http1_event e = http1_next(t.h, buf_view(&t.in));
+    assert_int_equal(e.what, HTTP1_MORE);
+    buf_put(&t.in, VIEW("\r\n"));
+    e = http1_next(t.h, buf_view(&t.in));
+    assert_int_equal(e.what, HTTP1_HEAD);
+    const struct fields *f = &http1_request(t.h)->fields;
+    assert_int_equal(f->n, 120);
+    for (int i = 0; i < 120; i++) {
+        char name[256];
+        snprintf(name, sizeof name, "x-%0200d", i);
+        assert_true(view_equal(f->at[i].name, view_str(name)));
+    }
+    talk_close(&t);
+}
+
+/* ---- answers ---- */
+
+#define OK(lines) "HTTP/1.1 200 OK\r\n" lines "\r\n"
+
+static void test_ordinary_answers_are_taken(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(OK("Content-Length: 2\r\nServer: x\r\n") "ok",
+              "200 length:2 1.1 keep server=x;<ok>END{}EOF"),
+        TAKEN(OK("Transfer-Encoding: chunked\r\n") "2\r\nok\r\n0\r\nX: y\r\n\r\n",
+              "200 chunked:0 1.1 keep <ok>END{x=y;}EOF"),
+        TAKEN(OK("") "until the end", "200 close:0 1.1 <until the end>END{}"),
+        TAKEN(OK(""), "200 close:0 1.1 END{}"),
+        TAKEN("HTTP/1.1 404\r\nContent-Length: 0\r\n\r\n", "404 length:0 1.1 keep END{}EOF"),
+        TAKEN("HTTP/1.1 404 \r\nContent-Length: 0\r\n\r\n", "404 length:0 1.1 keep END{}EOF"),
+        TAKEN("HTTP/1.0 200 OK\r\nContent-Length: 1\r\nConnection: keep-alive\r\n\r\nx",
+              "200 length:1 1.0 <x>END{}EOF"),
+        TAKEN(OK("Content-Length: 1\r\nConnection: close\r\n") "x", "200 length:1 1.1 <x>END{}EOF"),
+        TAKEN("HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\n",
+              "204 none:0 1.1 keep END{}EOF"),
+        TAKEN("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\nETag: x\r\n\r\n",
+              "304 none:5 1.1 keep told etag=x;END{}EOF"),
+        TAKEN(OK("Content-Length: 1\r\nConnection: keep-alive, Transfer-Encoding\r\n") "x",
+              "200 length:1 1.1 keep <x>END{}EOF"),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_answers_to_head_have_no_body(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        {OK("Content-Length: 5\r\n"), sizeof(OK("Content-Length: 5\r\n")) - 1,
+         "200 none:5 1.1 keep told END{}EOF", 0, true},
+        {OK("Transfer-Encoding: chunked\r\n"), sizeof(OK("Transfer-Encoding: chunked\r\n")) - 1,
+         "200 none:0 1.1 keep END{}EOF", 0, true},
+        {OK(""), sizeof(OK("")) - 1, "200 none:0 1.1 keep END{}EOF", 0, true},
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_br_67_an_interim_answer_with_a_length_shifts_nothing(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN("HTTP/1.1 100 Continue\r\nContent-Length: 19\r\n\r\n" OK("Content-Length: 1\r\n") "x",
+              "100 none:0 1.1 keep END{}200 length:1 1.1 keep <x>END{}EOF"),
+        TAKEN("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" OK("Content-Length: 1\r\n") "x",
+              "103 none:0 1.1 keep link=x;END{}200 length:1 1.1 keep <x>END{}EOF"),
+        {"HTTP/1.1 100 Continue\r\n\r\n" OK("Content-Length: 9\r\n"),
+         sizeof("HTTP/1.1 100 Continue\r\n\r\n" OK("Content-Length: 9\r\n")) - 1,
+         "100 none:0 1.1 keep END{}200 none:9 1.1 keep told END{}EOF", 0, true},
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_01_02_and_09_doubtful_framing_is_502(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(OK("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n") "0\r\n\r\n", 502),
+        REFUSED(OK("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n") "0\r\n\r\n", 502),
+        REFUSED(OK("Content-Length: 5\r\nContent-Length: 0\r\n") "hello", 502),
+        REFUSED(OK("Content-Length: 5\r\nContent-Length: 5\r\n") "hello", 502),
+        REFUSED(OK("Content-Length: 5, 5\r\n") "hello", 502),
+        REFUSED(OK("Content-Length: 05\r\n") "hello", 502),
+        REFUSED(OK("Transfer-Encoding: gzip\r\n") "x", 502),
+        REFUSED(OK("Transfer-Encoding: chunked, gzip\r\n") "x", 502),
+        REFUSED(OK("Transfer-Encoding: gzip, chunked\r\n") "0\r\n\r\n", 502),
+        REFUSED("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 502),
+        REFUSED(OK("Transfer-Encoding: chunked\r\n") "1\nZ\r\n0\r\n\r\n", 502),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_03_a_second_answer_stays_in_the_input(void **state) {
+    (void)state;
+    static const char input[] = OK("Content-Length: 2\r\n") "okHTTP/1.1 302 Found\r\n\r\n";
+    struct http1 *h = http1_new(HTTP1_ANSWERS, &limits);
+    http1_expect(h, false);
+    struct view v = view_of(input, sizeof input - 1);
+    struct http1_event e;
+    do {
+        e = http1_next(h, v);
+        v = view_skip(v, e.used);
+    } while (e.what != HTTP1_END && e.what != HTTP1_BAD);
+    assert_int_equal(e.what, HTTP1_END);
+    assert_true(view_starts(v, VIEW("HTTP/1.1 302")));
+    http1_free(h);
+}
+
+static void test_rs_04_nothing_is_upgraded(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("HTTP/1.1 101 Switching Protocols\r\n\r\nraw", 502),
+        REFUSED("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nraw",
+                502),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_05_fields_of_answers_are_checked_like_those_of_requests(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(OK("X: a\rb\r\n"), 502),
+        REFUSED(OK("X: a\nb\r\n"), 502),
+        REFUSED(OK("X: a\0b\r\n"), 502),
+        REFUSED(OK("Set-Cookie: a\r\n b\r\n"), 502),
+        REFUSED(OK("X Y: a\r\n"), 502),
+        REFUSED(OK("X : a\r\n"), 502),
+        REFUSED("HTTP/1.1 200 OK\nX: a\r\n\r\n", 502),
+        TAKEN(OK("Content-Length: 0\r\nX: \xe4\r\n"), "200 length:0 1.1 keep x=\\xe4;END{}EOF"),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_06_the_status_line_has_one_form(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED("HTTP/1.1 99 X\r\n\r\n", 502),       REFUSED("HTTP/1.1 099 X\r\n\r\n", 502),
+        REFUSED("HTTP/1.1 1000 X\r\n\r\n", 502),     REFUSED("HTTP/1.1 600 X\r\n\r\n", 502),
+        REFUSED("HTTP/1.1 200 O\0K\r\n\r\n", 502),   REFUSED("ICY 200 OK\r\n\r\n", 502),
+        REFUSED("HTTP/2 200\r\n\r\n", 502),          REFUSED("HTTP/1.1  200 OK\r\n\r\n", 502),
+        REFUSED("HTTP/1.1 200OK\r\n\r\n", 502),      REFUSED("HTTP/1.1\t200 OK\r\n\r\n", 502),
+        REFUSED("\r\nHTTP/1.1 200 OK\r\n\r\n", 502), REFUSED("HTTP/1.1 20 OK\r\n\r\n", 502),
+        REFUSED("HTTP/1.1 200 a\x7f\r\n\r\n", 502),  REFUSED("hello", 502),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_07_a_cut_answer_is_seen(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        REFUSED(OK("Content-Length: 100\r\n") "half", 502),
+        REFUSED(OK("Transfer-Encoding: chunked\r\n") "2\r\nok\r\n", 502),
+        REFUSED(OK("Transfer-Encoding: chunked\r\n") "2\r\nok\r\n0\r\n", 502),
+        REFUSED("HTTP/1.1 200 OK\r\nX: ", 502),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+static void test_rs_10_hop_by_hop_fields_of_answers_are_taken_out(void **state) {
+    (void)state;
+    static const struct case_of cases[] = {
+        TAKEN(OK("Alt-Svc: h3\r\nProxy-Authenticate: Basic\r\nProxy-Connection: x\r\n"
+                 "Connection: X-Secret\r\nX-Secret: s\r\nUpgrade: h2c\r\nKeep-Alive: x\r\n"
+                 "Content_Length: 7\r\nContent-Length: 0\r\nTrailer: x\r\n"),
+              "200 length:0 1.1 keep alt-svc=h3;END{}EOF"),
+    };
+    CHECK_ANSWERS(cases);
+}
+
+/* ---- writers ---- */
+
+static void test_writers_write_what_the_parser_reads_back(void **state) {
+    (void)state;
+    struct fields fields = {.n = 0};
+    assert_int_equal(fields_add(&fields, VIEW("a"), VIEW("b c")), 0);
+    assert_int_equal(fields_add(&fields, VIEW("empty"), VIEW("")), 0);
+    struct buf out;
+    buf_init(&out, 65536);
+    http1_write_request(&out, VIEW("POST"), VIEW("/p?q"), VIEW("h.test"), &fields, FRAMING_CHUNKED,
+                        0, false);
+    http1_write_chunk(&out, VIEW("0123456789abcdefg"));
+    http1_write_last_chunk(&out);
+    http1_write_request(&out, VIEW("PUT"), VIEW("/"), VIEW("h.test:81"), &fields, FRAMING_LENGTH,
+                        10, true);
+    buf_put(&out, VIEW("helloworld"));
+    assert_true(buf_ok(&out));
+    struct talk t;
+    talk_open(&t, HTTP1_REQUESTS, false);
+    talk_give(&t, buf_view(&out));
+    buf_put_u8(&t.out, 0);
+    assert_string_equal((const char *)buf_view(&t.out).p,
+                        "POST origin [] [/p?q] host=h.test chunked:0 1.1 a=b c;empty=;"
+                        "<0123456789abcdefg>END{}"
+                        "PUT origin [] [/] host=h.test:81 length:10 1.1 keep a=b c;empty=;"
+                        "<helloworld>END{}");
+    talk_close(&t);
+    buf_free(&out);
+}
+
+static void test_answers_are_written_with_our_own_phrase(void **state) {
+    (void)state;
+    static const struct {
+        struct answer_head head;
+        bool keep_alive;
+        const char *text;
+    } cases[] = {
+        {{.status = 200, .framing = FRAMING_LENGTH, .length = 0},
+         true,
+         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"},
+        {{.status = 299, .framing = FRAMING_CLOSE},
+         false,
+         "HTTP/1.1 299 Unknown\r\nConnection: close\r\n\r\n"},
+        {{.status = 100, .framing = FRAMING_NONE}, false, "HTTP/1.1 100 Continue\r\n\r\n"},
+        {{.status = 204, .framing = FRAMING_NONE}, true, "HTTP/1.1 204 No Content\r\n\r\n"},
+        {{.status = 304, .framing = FRAMING_NONE, .has_length = true, .length = 12345678901},
+         true,
+         "HTTP/1.1 304 Not Modified\r\nContent-Length: 12345678901\r\n\r\n"},
+        {{.status = 200, .framing = FRAMING_CHUNKED},
+         true,
+         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+    };
+    struct buf out;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        buf_reset(&out);
+        http1_write_answer(&out, &cases[i].head, cases[i].keep_alive);
+        buf_put_u8(&out, 0);
+        assert_string_equal((const char *)buf_view(&out).p, cases[i].text);
+    }
+    buf_free(&out);
+}
+
+static void test_writers_write_nothing_that_breaks_the_form(void **state) {
+    (void)state;
+    static const struct {
+        const char *method, *target, *host, *name, *value;
+    } cases[] = {
+        {"GE T", "/", "h", "a", "b"},        {"GET", "/ x", "h", "a", "b"},
+        {"GET", "/", "h\r\nX: y", "a", "b"}, {"GET", "/", "h", "a b", "b"},
+        {"GET", "/", "h", "A", "b"},         {"GET", "/", "h", "a", "b\r\nx: y"},
+        {"GET", "/", "h", "a", "b\n"},       {"GET", "", "h", "a", "b"},
+        {"GET", "/#", "h", "a", "b"},        {"GET", "/", "", "a", "b"},
+    };
+    struct buf out;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fields fields = {.n = 0};
+        assert_int_equal(fields_add(&fields, view_str(cases[i].name), view_str(cases[i].value)), 0);
+        buf_reset(&out);
+        http1_write_request(&out, view_str(cases[i].method), view_str(cases[i].target),
+                            view_str(cases[i].host), &fields, FRAMING_NONE, 0, true);
+        assert_false(buf_ok(&out));
+    }
+    buf_free(&out);
+}
+
+static int setup(void **state) {
+    (void)state;
+    limits_default(&limits);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_self_test_knows_the_strict_parser),
+        cmocka_unit_test(test_ordinary_requests_are_taken),
+        cmocka_unit_test(test_http10_connect_without_host_as_python_sends_it),
+        cmocka_unit_test(test_sm_01_to_04_and_24_every_doubtful_framing_is_400),
+        cmocka_unit_test(test_sm_05_folded_lines_are_refused),
+        cmocka_unit_test(test_sm_06_and_07_content_length_has_one_form),
+        cmocka_unit_test(test_sm_08_cr_and_any_byte_does_not_end_a_head),
+        cmocka_unit_test(test_sm_09_cr_inside_a_value_starts_nothing),
+        cmocka_unit_test(test_sm_10_and_11_bare_lf_and_old_versions_are_refused),
+        cmocka_unit_test(test_sm_12_chunk_sizes_have_one_form),
+        cmocka_unit_test(test_sm_13_chunk_lines_end_with_crlf),
+        cmocka_unit_test(test_sm_14_chunk_extensions_are_bounded_and_dropped),
+        cmocka_unit_test(test_sm_14_and_25_what_chunks_may_cost_is_limited),
+        cmocka_unit_test(test_sm_15_trailers_are_kept_apart),
+        cmocka_unit_test(test_sm_16_and_17_requests_follow_one_another),
+        cmocka_unit_test(test_sm_19_only_one_expectation_is_known),
+        cmocka_unit_test(test_sm_20_and_21_there_is_exactly_one_host),
+        cmocka_unit_test(test_hc_14_and_16_a_host_is_one_word),
+        cmocka_unit_test(test_hc_10_and_11_userinfo_and_backslash_are_refused),
+        cmocka_unit_test(test_sm_22_control_bytes_are_refused_and_obs_text_stays_in_values),
+        cmocka_unit_test(test_sm_23_the_request_line_has_one_form),
+        cmocka_unit_test(test_sm_25_heads_targets_and_trailers_are_limited),
+        cmocka_unit_test(test_sm_25_a_head_byte_by_byte_costs_no_square),
+        cmocka_unit_test(test_ct_04_connect_has_no_body),
+        cmocka_unit_test(test_ct_05_bytes_behind_connect_stay_in_the_input),
+        cmocka_unit_test(test_ct_07_only_http_and_https_urls_are_targets),
+        cmocka_unit_test(test_ct_15_http09_and_the_http2_preface_are_refused),
+        cmocka_unit_test(test_pn_07_a_fragment_in_the_target_is_refused),
+        cmocka_unit_test(test_hd_01_what_policy_depends_on_is_there_once),
+        cmocka_unit_test(test_hd_03_underscore_twins_of_framing_fields_are_refused),
+        cmocka_unit_test(test_hd_04_and_05_hop_by_hop_fields_are_taken_out),
+        cmocka_unit_test(test_a_bad_connection_stays_bad_until_reset),
+        cmocka_unit_test(test_names_of_a_large_head_stay_where_they_are),
+        cmocka_unit_test(test_ordinary_answers_are_taken),
+        cmocka_unit_test(test_answers_to_head_have_no_body),
+        cmocka_unit_test(test_br_67_an_interim_answer_with_a_length_shifts_nothing),
+        cmocka_unit_test(test_rs_01_02_and_09_doubtful_framing_is_502),
+        cmocka_unit_test(test_rs_03_a_second_answer_stays_in_the_input),
+        cmocka_unit_test(test_rs_04_nothing_is_upgraded),
+        cmocka_unit_test(test_rs_05_fields_of_answers_are_checked_like_those_of_requests),
+        cmocka_unit_test(test_rs_06_the_status_line_has_one_form),
+        cmocka_unit_test(test_rs_07_a_cut_answer_is_seen),
+        cmocka_unit_test(test_rs_10_hop_by_hop_fields_of_answers_are_taken_out),
+        cmocka_unit_test(test_writers_write_what_the_parser_reads_back),
+        cmocka_unit_test(test_answers_are_written_with_our_own_phrase),
+        cmocka_unit_test(test_writers_write_nothing_that_breaks_the_form),
+    };
+    return cmocka_run_group_tests(tests, setup, NULL);
+}

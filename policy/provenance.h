@@ -17,7 +17,7 @@ enum place {
     PLACE_BASIC_PASSWORD,
     PLACE_COOKIE,
     PLACE_QUERY,
-    PLACE_PATH, /* a segment that is a placeholder, or that the field's custom makes a token */
+    PLACE_PATH, /* a segment that holds a placeholder, or where a well-known API has its secret */
     PLACE_SUBPROTOCOL, /* Sec-WebSocket-Protocol */
     PLACE_SIGNATURE,   /* presigned or signed requests: X-Amz-Signature, Signature, DPoP, ... */
     PLACE_BODY,        /* a body's field, reported by inspect */
@@ -44,15 +44,29 @@ struct materials {
     struct material at[MATERIALS_MAX];
     size_t n;
     bool overflow;              /* more than MATERIALS_MAX: refuse */
-    uint8_t storage[BASIC_MAX]; /* decoded Basic credentials */
+    uint8_t storage[BASIC_MAX]; /* decoded Basic credentials and query values */
     size_t used;
 };
 
-/* One field of a request, name in any case. Adds to m. */
+/*
+ * One field of a request, name in any case. Adds to m. Which names are credentials says
+ * policy/credential_name.h; a field of any other name is material, too, when its value is a
+ * placeholder, alone or behind a scheme, since a service may read its credential there.
+ *
+ * Authorization and its like are one scheme, one space and one token, or one token
+ * alone (an empty scheme); what is neither is malformed. Basic gives its two halves, an
+ * empty half none. Signing schemes (AWS4-HMAC-SHA256, Digest, DPoP, ...) give
+ * PLACE_SIGNATURE with all that stands behind the scheme. Each cookie is material by itself.
+ */
 void provenance_field(struct view name, struct view value, struct materials *m);
-/* The canonical target: query parameters and path segments. */
+/*
+ * The canonical target. Query parameters are compared percent-decoded, and their
+ * tokens are decoded into storage; one without a value is none. What stands behind a ';'
+ * is looked at as well. Path segments: those that hold a placeholder, and
+ * the secret part of well-known webhook and bot addresses.
+ */
 void provenance_target(const struct target *t, struct materials *m);
-/* A name of a body's field (form, JSON member, multipart) that would be read as a credential. */
+/* A name of a body's field (form, JSON member, multipart; decoded) that would be read as a credential. */
 bool provenance_body_name(struct view name);
 
 #endif

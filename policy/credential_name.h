@@ -1,0 +1,31 @@
+/*
+ * Names under which APIs read a credential: of header fields, query parameters
+ * and members of bodies. One table for all of them.
+ *
+ * Names are compared by their letters and digits only, without case: what CGI,
+ * PHP and the frameworks call the same ("X-Api-Key", "x_api_key", "apiKey", "user[api_key]",
+ * "key[]", "key[0]") is the same here (HD-03). A name of more than CREDENTIAL_LABEL_MAX bytes
+ * counts as one: refused rather than not compared.
+ */
+#ifndef POLICY_CREDENTIAL_NAME_H
+#define POLICY_CREDENTIAL_NAME_H
+
+#include "base/bytes.h"
+
+enum { CREDENTIAL_LABEL_MAX = 128 };
+
+enum credential_kind {
+    CREDENTIAL_NONE,
+    CREDENTIAL_AUTHORIZATION, /* header fields only: Authorization itself, and Cookie and */
+    CREDENTIAL_COOKIE,        /* Sec-WebSocket-Protocol, which have forms of their own */
+    CREDENTIAL_SUBPROTOCOL,
+    CREDENTIAL_VALUE,     /* the value is, or holds, a credential */
+    CREDENTIAL_SIGNATURE, /* a proof made with a key that is not shown */
+};
+
+enum credential_kind credential_name_in_header(struct view name);
+/* name is already percent-decoded. */
+enum credential_kind credential_name_in_query(struct view name);
+enum credential_kind credential_name_in_body(struct view name);
+
+#endif

@@ -1,0 +1,359 @@
+#include "policy/provenance.h"
+
+#include "base/base64.h"
+#include "policy/credential_name.h"
+#include "policy/placeholder.h"
+
+#include <string.h>
+
+/* ---- the list ---- */
+
+static void add(struct materials *m, struct material new) {
+    if (m->n == MATERIALS_MAX)
+        m->overflow = true;
+    else
+        m->at[m->n++] = new;
+}
+
+static void add_plain(struct materials *m, enum place place, struct view name, struct view token) {
+    add(m, (struct material){.place = place, .name = name, .token = token});
+}
+
+static void add_behind(struct materials *m, enum place place, struct view name, struct view scheme,
+                       struct view token) {
+    add(m, (struct material){.place = place, .name = name, .scheme = scheme, .token = token});
+}
+
+static void add_malformed(struct materials *m, struct view name, struct view value) {
+    add(m,
+        (struct material){.place = PLACE_HEADER, .name = name, .token = value, .malformed = true});
+}
+
+/* Takes over what b holds; the empty view when there is no room, which only a Basic of a whole head could need. */
+static struct view store(struct materials *m, const struct buf *b) {
+    struct view v = buf_view(b);
+    if (v.n > sizeof m->storage - m->used) {
+        m->overflow = true;
+        return (struct view){NULL, 0};
+    }
+    uint8_t *to = m->storage + m->used;
+    if (v.n)
+        memcpy(to, v.p, v.n);
+    m->used += v.n;
+    return view_of(to, v.n);
+}
+
+/* ---- Authorization and fields like it ---- */
+
+enum { SCHEME_MAX = 32 };
+
+static bool is_scheme(struct view v) {
+    if (v.n == 0 || v.n > SCHEME_MAX || !is_alpha(v.p[0]))
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]) && v.p[i] != '-' && v.p[i] != '_')
+            return false;
+    return true;
+}
+
+/* Visible, in one piece, and not a list or a quoted string. */
+static bool is_token(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < 0x21 || v.p[i] > 0x7e || v.p[i] == ',' || v.p[i] == '"')
+            return false;
+    return v.n > 0;
+}
+
+/* Schemes whose credentials prove the possession of a key, with parameters. */
+static const char *const proof_schemes[] = {
+    "aws",  "digest", "signature", "sharedkey", "sharedkeylite", "hawk", "mac",  "dpop",
+    "hoba", "mutual", "negotiate", "ntlm",      "vapid",         "oss",  "gnap", "concealed",
+};
+
+static bool is_proof_scheme(struct view scheme) {
+    uint8_t lower[SCHEME_MAX];
+    for (size_t i = 0; i < scheme.n; i++)
+        lower[i] = to_lower(scheme.p[i]);
+    struct view v = view_of(lower, scheme.n);
+    for (size_t i = 0; i < sizeof proof_schemes / sizeof proof_schemes[0]; i++)
+        if (view_equal(v, view_str(proof_schemes[i])))
+            return true;
+    return view_search(v, VIEW("hmac")) < v.n || view_starts(v, VIEW("aws4-")) ||
+           view_starts(v, VIEW("scram-"));
+}
+
+static bool is_plain_text(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < 0x20 || v.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* RFC 7617: base64 of user, a colon, and a password that may hold more of them. */
+static void add_basic(struct materials *m, struct view name, struct view scheme,
+                      struct view token) {
+    struct buf decoded;
+    buf_init(&decoded, BASIC_MAX);
+    int rc = base64_decode(token, &decoded);
+    struct view pair = rc == 0 ? store(m, &decoded) : (struct view){NULL, 0};
+    buf_free(&decoded);
+    bool has_colon = view_find(pair, ':') < pair.n;
+    struct view password = pair, user = view_cut(&password, ':');
+    if (!has_colon || pair.n == 1 || !is_plain_text(pair)) {
+        add_malformed(m, name, token);
+        return;
+    }
+    if (user.n > 0)
+        add_behind(m, PLACE_BASIC_USER, name, scheme, user);
+    if (password.n > 0)
+        add_behind(m, PLACE_BASIC_PASSWORD, name, scheme, password);
+}
+
+/* OAuth 1.0 signs and has parameters; some services put a plain token behind the same word. */
+static bool is_oauth_signature(struct view scheme, struct view token) {
+    return view_equal_nocase(scheme, VIEW("oauth")) && !is_token(token);
+}
+
+/* RFC 9110 11.6.2, strictly: a scheme, one space and one token; or one token alone (PV-06). */
+static void add_value(struct materials *m, struct view name, struct view value) {
+    struct view token = value, scheme = view_cut(&token, ' ');
+    if (scheme.n == value.n) {
+        if (is_token(value))
+            add_plain(m, PLACE_HEADER, name, value);
+        else
+            add_malformed(m, name, value);
+        return;
+    }
+    if (!is_scheme(scheme))
+        add_malformed(m, name, value);
+    else if (is_proof_scheme(scheme) || is_oauth_signature(scheme, token))
+        add_behind(m, PLACE_SIGNATURE, name, scheme, token);
+    else if (!is_token(token))
+        add_malformed(m, name, value);
+    else if (view_equal_nocase(scheme, VIEW("basic")))
+        add_basic(m, name, scheme, token);
+    else
+        add_behind(m, PLACE_HEADER, name, scheme, token);
+}
+
+/* ---- other fields ---- */
+
+/* RFC 6265 4.2.1; each cookie by itself. */
+static void add_cookies(struct materials *m, struct view value) {
+    while (value.n > 0) {
+        struct view cookie = view_trim(view_cut(&value, ';'));
+        if (cookie.n == 0)
+            continue;
+        struct view name = {NULL, 0};
+        if (view_find(cookie, '=') < cookie.n)
+            name = view_cut(&cookie, '=');
+        add_plain(m, PLACE_COOKIE, view_trim(name), view_trim(cookie));
+    }
+}
+
+/* Letters and digits both, and not shorter than least. */
+static bool is_mixed(struct view v, size_t least) {
+    bool digit = false, letter = false;
+    for (size_t i = 0; i < v.n; i++) {
+        digit = digit || is_digit(v.p[i]);
+        letter = letter || is_alpha(v.p[i]);
+    }
+    return digit && letter && v.n >= least;
+}
+
+enum { DOTTED_TOKEN = 16, BARE_TOKEN = 24 };
+
+/*
+ * "openai-insecure-api-key.sk-...": a word that names a credential, a dot, and
+ * the credential; or something behind a dot that is too long for a version.
+ */
+static bool is_dotted_token(struct view item, struct view *token) {
+    struct view rest = item, word = view_cut(&rest, '.');
+    if (rest.n == 0)
+        return false;
+    *token = rest;
+    if (credential_name_in_header(word) != CREDENTIAL_NONE)
+        return true;
+    while (rest.n > 0)
+        if (view_cut(&rest, '.').n >= DOTTED_TOKEN)
+            return true;
+    return false;
+}
+
+static void add_subprotocols(struct materials *m, struct view name, struct view value) {
+    while (value.n > 0) {
+        struct view item = view_trim(view_cut(&value, ','));
+        struct view token = item;
+        if (is_dotted_token(item, &token) || is_mixed(item, BARE_TOKEN))
+            add_plain(m, PLACE_SUBPROTOCOL, name, token);
+        else if (placeholder_inside(item))
+            add_plain(m, PLACE_SUBPROTOCOL, name, item);
+    }
+}
+
+/* A field of no known name that holds a placeholder, alone or behind a scheme, may be a service's own. */
+static void add_placeholder(struct materials *m, struct view name, struct view value) {
+    struct view token = value, scheme = view_cut(&token, ' ');
+    if (placeholder_is(value) || (is_scheme(scheme) && placeholder_is(token)))
+        add_value(m, name, value);
+}
+
+void provenance_field(struct view name, struct view value, struct materials *m) {
+    switch (credential_name_in_header(name)) {
+    case CREDENTIAL_AUTHORIZATION:
+    case CREDENTIAL_VALUE:
+        add_value(m, name, value);
+        break;
+    case CREDENTIAL_COOKIE:
+        add_cookies(m, value);
+        break;
+    case CREDENTIAL_SUBPROTOCOL:
+        add_subprotocols(m, name, value);
+        break;
+    case CREDENTIAL_SIGNATURE:
+        add_plain(m, PLACE_SIGNATURE, name, value);
+        break;
+    case CREDENTIAL_NONE:
+        add_placeholder(m, name, value);
+        break;
+    }
+}
+
+/* ---- the query ---- */
+
+static enum credential_kind query_kind(struct view name) {
+    struct buf decoded;
+    if (name.n > CREDENTIAL_LABEL_MAX)
+        return CREDENTIAL_VALUE;
+    buf_init(&decoded, CREDENTIAL_LABEL_MAX);
+    int rc = percent_decode(name, true, &decoded);
+    enum credential_kind kind =
+        rc == 0 ? credential_name_in_query(buf_view(&decoded)) : CREDENTIAL_VALUE;
+    buf_free(&decoded);
+    return kind;
+}
+
+static bool is_encoded(struct view v) {
+    return view_find(v, '%') < v.n || view_find(v, '+') < v.n;
+}
+
+/* A value that is too long to be kept decoded is too long for a placeholder; it stays as it was sent. */
+static struct view decoded_value(struct materials *m, struct view value) {
+    struct buf decoded;
+    if (!is_encoded(value) || value.n > sizeof m->storage - m->used)
+        return value;
+    buf_init(&decoded, value.n);
+    if (percent_decode(value, true, &decoded) == 0)
+        value = store(m, &decoded);
+    buf_free(&decoded);
+    return value;
+}
+
+static void add_parameter(struct materials *m, struct view name, struct view value) {
+    if (value.n == 0)
+        return;
+    enum credential_kind kind = query_kind(name);
+    if (kind == CREDENTIAL_SIGNATURE)
+        add_plain(m, PLACE_SIGNATURE, name, value);
+    else if (kind != CREDENTIAL_NONE)
+        add_plain(m, PLACE_QUERY, name, decoded_value(m, value));
+}
+
+/* Some servers split at ';' as well: what would be a credential to them is one. */
+static void add_pair(struct materials *m, struct view name, struct view value) {
+    add_parameter(m, name, value);
+    struct view rest = value, head = name, last = name;
+    while (head.n > 0)
+        last = view_cut(&head, ';');
+    if (last.n < name.n)
+        add_parameter(m, last, value);
+    (void)view_cut(&rest, ';');
+    while (rest.n > 0) {
+        struct view piece = view_cut(&rest, ';');
+        struct view piece_name = view_cut(&piece, '=');
+        add_parameter(m, piece_name, piece);
+    }
+}
+
+/* ---- the path ---- */
+
+enum { BEFORE_MAX = 3 };
+
+/*
+ * Addresses that are their own credential (PV-04): what stands right before
+ * one. "#" is digits, "T*" begins with T, "" is the start of the path. mixed: the shortest
+ * credential, of letters and digits both; 0: anything.
+ */
+static const struct hook {
+    const char *before[BEFORE_MAX]; /* the nearest last; NULL: anything */
+    size_t mixed;
+} hooks[] = {
+    {{"services", "T*", "B*"}, 0}, {{"workflows", "T*", "A*"}, 0}, {{"triggers", "T*", "#"}, 0},
+    {{NULL, "webhooks", "#"}, 16}, {{NULL, "catch", "#"}, 0},      {{"", "", "hook"}, 0},
+    {{NULL, NULL, "hooks"}, 16},   {{NULL, NULL, "webhook"}, 16},  {{NULL, NULL, "webhookb2"}, 0},
+};
+
+static bool is_number(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_digit(v.p[i]))
+            return false;
+    return v.n > 0;
+}
+
+static bool segment_fits(struct view segment, const char *wanted) {
+    if (!wanted)
+        return true;
+    struct view w = view_str(wanted);
+    if (view_equal(w, VIEW("#")))
+        return is_number(segment);
+    if (view_ends(w, VIEW("*")))
+        return view_starts(segment, view_head(w, w.n - 1));
+    return view_equal_nocase(segment, w);
+}
+
+static bool is_hook(const struct view before[BEFORE_MAX], struct view segment) {
+    for (size_t i = 0; i < sizeof hooks / sizeof hooks[0]; i++) {
+        bool fits = hooks[i].mixed == 0 || is_mixed(segment, hooks[i].mixed);
+        for (size_t k = 0; fits && k < BEFORE_MAX; k++)
+            fits = segment_fits(before[k], hooks[i].before[k]);
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+enum { BOT_TOKEN = 8 };
+
+/* "bot", digits, ':', and a token, as chat bots are called. */
+static bool is_bot(struct view segment, struct view *token) {
+    struct view rest = view_skip(segment, 3);
+    if (!view_equal(view_head(segment, 3), VIEW("bot")))
+        return false;
+    *token = rest;
+    size_t colon = view_find(rest, ':'), encoded = view_search(rest, VIEW("%3A"));
+    size_t at = colon < encoded ? colon : encoded;
+    size_t n_colon = colon < encoded ? 1 : 3;
+    return at < rest.n && is_number(view_head(rest, at)) && rest.n - at >= n_colon + BOT_TOKEN;
+}
+
+static void add_segments(struct materials *m, struct view path) {
+    struct view before[BEFORE_MAX] = {0}, segment;
+    while (target_segment(&path, &segment)) {
+        struct view token = segment;
+        if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment))
+            add_plain(m, PLACE_PATH, segment, token);
+        memmove(before, before + 1, sizeof before - sizeof before[0]);
+        before[BEFORE_MAX - 1] = segment;
+    }
+}
+
+void provenance_target(const struct target *t, struct materials *m) {
+    struct view rest = t->query, name, value;
+    add_segments(m, t->path);
+    while (t->has_query && target_pair(&rest, &name, &value))
+        add_pair(m, name, value);
+}
+
+bool provenance_body_name(struct view name) {
+    return credential_name_in_body(name) != CREDENTIAL_NONE;
+}

@@ -1,0 +1,105 @@
+/*
+ * The guard: a secret that was lent never comes back (promise P8). Scans
+ * answers for every secret that a sandbox was lent lately, in the spellings an
+ * upstream can produce (egress/spelling.h), and writes '*' over what it finds,
+ * byte for byte, so that lengths and framing stay as they are. Pure: no clock,
+ * no socket; what derives from a secret lies in the locked arena.
+ *
+ * What is masked. The longest run of bytes that the text shares with a
+ * spelling, when it holds at least `run` (LIMIT_GUARD_RUN) consecutive bytes
+ * of the secret, or the whole of a shorter secret. Bytes of the secret's
+ * public head (spelling_public_head) are masked with such a run but do not
+ * count towards it. Without this the mask would be an oracle: whoever knows
+ * run - 1 consecutive bytes of a secret (a long vendor prefix, a JWT's header)
+ * has an API repeat them with a guess behind, sees which guess is masked, and
+ * so reads the secret byte by byte. It also keeps a foreign JWT with the same
+ * header as it was.
+ *
+ * What may be seen all the same: the public head and fewer than `run` bytes
+ * behind it where an upstream cuts an echo short there, fewer than `run` at
+ * the end, a spelling that is not in the table (reversed, encrypted, spaced
+ * out, mixed from two kinds), and up to four bits beside a base64 spelling
+ * that a timer cut off from its neighbour.
+ *
+ * What is held back at the end of a piece is the trailing run of token bytes,
+ * at most guard_set_hold(). Both depend on public facts: token bytes are the
+ * visible ASCII ones, with SP or with the bytes from 0x80 if a secret of the
+ * set has such; the most that is held is the longest spelling's length
+ * rounded up to a power of two, at least 1024. What matched has no influence,
+ * or a sandbox could read a secret from delays (RF-07, RF-08).
+ */
+#ifndef EGRESS_GUARD_H
+#define EGRESS_GUARD_H
+
+#include "base/bytes.h"
+
+enum {
+    GUARD_SECRET_MIN = 8, /* a shorter one cannot be told from ordinary text: it must not be lent */
+    GUARD_SECRET_MAX = 8192, /* SECRET_MAX of broker's messages */
+    GUARD_RUN_MAX = 64,      /* the most LIMIT_GUARD_RUN can be */
+    GUARD_PIECE_MAX = 16384, /* bytes looked at in one go */
+};
+
+/* ---- the secrets a sandbox was lent ---- */
+
+struct guard_set;
+
+/*
+ * At most max secrets (LIMIT_SECRETS), runs of at least `run` bytes;
+ * random: 64 random bits. One reference is the caller's. NULL: no memory.
+ */
+struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random);
+/* One more reference; streams have their own. */
+struct guard_set *guard_set_ref(struct guard_set *set);
+/* Gives a reference back; NULL is fine. */
+void guard_set_free(struct guard_set *set);
+
+/*
+ * From now on until `until` (any clock's nanoseconds) all streams of the set
+ * look for this value, those in progress too. A value that is in the set is
+ * only kept longer. prefix: how many bytes at its beginning the sandbox knows
+ * from its placeholder. The value is copied. To be called before the secret
+ * leaves; on ERR_BAD (length), ERR_LIMIT (max) and ERR_MEMORY (arena) it must not leave.
+ */
+MUST_USE int guard_set_add(struct guard_set *set, struct view value, size_t prefix, uint64_t until);
+/* Forgets what was kept until now or earlier (longer when the arena is full). */
+void guard_set_expire(struct guard_set *set, uint64_t now);
+size_t guard_set_count(const struct guard_set *set);
+/* The most bytes a stream holds back. */
+size_t guard_set_hold(const struct guard_set *set);
+
+/* Masks a whole value (a field) in place; returns how many runs were masked. */
+size_t guard_mask(const struct guard_set *set, uint8_t *p, size_t n);
+
+/* ---- one answer's body ---- */
+
+struct guard_stream {
+    struct guard_set *set;
+    struct buf kept;   /* arena: bytes that were released, as context, then those held back */
+    size_t released;   /* how many of them were released */
+    uint64_t masked;   /* runs masked so far */
+    bool ends_in_mask; /* the last byte released was masked */
+};
+
+void guard_stream_init(struct guard_stream *s, struct guard_set *set);
+void guard_stream_free(struct guard_stream *s);
+
+/*
+ * Appends to out what may be released of the bytes held and the piece, masked;
+ * keeps the rest. Never gives back a byte more than it was fed in all. Any cut
+ * of the text into pieces releases the same bytes in the end. ERR_MEMORY (the
+ * arena is full), ERR_LIMIT (out has no room): the answer must be cut.
+ */
+MUST_USE int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out);
+/*
+ * Releases what is held: the answer is complete, or LIMIT_GUARD_HOLD passed.
+ * The stream may go on: a secret cut by the timer is still recognised, and what
+ * comes of it is masked.
+ */
+MUST_USE int guard_stream_release(struct guard_stream *s, struct buf *out);
+/* Bytes held back. The caller runs a timer while this is not 0. */
+size_t guard_stream_held(const struct guard_stream *s);
+/* No secret is lent and nothing is held: pieces may be passed on without a feed. */
+bool guard_stream_idle(const struct guard_stream *s);
+
+#endif

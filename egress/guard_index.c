@@ -1,0 +1,167 @@
+#include "egress/guard_index.h"
+
+#include "base/secret.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* A secret that repeats itself would fill the table with one gram; a few places in it are enough. */
+enum { SAME_GRAM_MAX = 4, TABLE_BITS_MIN = 8, BITMAP_BITS_MIN = 12, BITMAP_BITS_MAX = 20 };
+
+static uint64_t load_gram(const uint8_t *p) {
+    uint64_t gram;
+    memcpy(&gram, p, sizeof gram);
+    return gram;
+}
+
+static unsigned bits_for(size_t n, unsigned least, unsigned most) {
+    unsigned bits = least;
+    while (bits < most && ((size_t)1 << bits) < n)
+        bits++;
+    return bits;
+}
+
+/* ---- building ---- */
+
+/*
+ * Text is looked at every `step` bytes. Of a pattern whose runs are long
+ * enough to be hit m times, only every m-th stretch of `step` grams is needed.
+ */
+static bool gram_is_needed(const struct guard_pattern *p, size_t offset, size_t step) {
+    size_t hits = (p->need - GUARD_GRAM + 1) / step;
+    return (offset - p->head) / step % hits == 0;
+}
+
+static size_t count_grams(const struct guard_index *x) {
+    size_t n = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        const struct guard_pattern *p = &x->patterns[i];
+        for (size_t o = p->head; o + GUARD_GRAM <= p->n; o++)
+            n += gram_is_needed(p, o, x->step);
+    }
+    return n;
+}
+
+static void insert_gram(struct guard_index *x, size_t pattern, size_t offset) {
+    const uint8_t *p = x->patterns[pattern].text + offset;
+    uint64_t gram = load_gram(p), hash = gram * x->factor;
+    size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
+    size_t at = hash >> x->table_shift, same = 0;
+    for (; x->table[at]; at = (at + 1) & mask) {
+        size_t other = (x->table[at] >> 16) - 1;
+        if (other != pattern ||
+            load_gram(x->patterns[other].text + (x->table[at] & 0xffff)) != gram)
+            continue;
+        if (++same == SAME_GRAM_MAX)
+            return;
+    }
+    x->table[at] = (uint32_t)((pattern + 1) << 16 | offset);
+    uint64_t bit = hash >> x->bits_shift;
+    x->bits[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
+static size_t least_step(const struct guard_pattern *patterns, size_t n) {
+    size_t step = SIZE_MAX;
+    for (size_t i = 0; i < n; i++) {
+        const struct guard_pattern *p = &patterns[i];
+        assert(p->need >= GUARD_GRAM && p->head + p->need <= p->n);
+        if (p->need - GUARD_GRAM + 1 < step)
+            step = p->need - GUARD_GRAM + 1;
+    }
+    return step;
+}
+
+int guard_index_build(struct guard_index *x, struct guard_pattern *patterns, size_t n,
+                      uint64_t factor) {
+    if (n > GUARD_PATTERNS_MAX)
+        return ERR_LIMIT;
+    struct guard_index new = {.patterns = patterns, .n = n, .factor = factor | 1};
+    new.step = least_step(patterns, n);
+    size_t grams = count_grams(&new);
+    unsigned table_bits = bits_for(grams * 2, TABLE_BITS_MIN, 31);
+    unsigned bitmap_bits = bits_for(grams * 32, BITMAP_BITS_MIN, BITMAP_BITS_MAX);
+    new.table_shift = 64 - table_bits;
+    new.bits_shift = 64 - bitmap_bits;
+    new.table = secret_alloc(sizeof *new.table << table_bits);
+    new.bits = secret_alloc((size_t)1 << (bitmap_bits - 3));
+    if (!new.table || !new.bits) {
+        secret_free(new.table);
+        secret_free(new.bits);
+        return ERR_MEMORY;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (size_t o = patterns[i].head; o + GUARD_GRAM <= patterns[i].n; o++)
+            if (gram_is_needed(&patterns[i], o, new.step))
+                insert_gram(&new, i, o);
+    *x = new;
+    return 0;
+}
+
+void guard_index_free(struct guard_index *x) {
+    secret_free(x->patterns);
+    secret_free(x->table);
+    secret_free(x->bits);
+    *x = (struct guard_index){0};
+}
+
+/* ---- scanning ---- */
+
+struct run {
+    size_t from, to; /* in the text */
+    size_t pattern, delta;
+};
+
+static bool is_base64(uint8_t c) {
+    return is_alnum(c) || c == '+' || c == '/' || c == '-' || c == '_';
+}
+
+/* Text at `at` equals the pattern at `offset` for a gram: the longest run around it, if it counts. */
+static bool extend(const struct guard_pattern *p, struct view text, size_t at, size_t offset,
+                   struct run *run) {
+    size_t left = 0, right = GUARD_GRAM;
+    while (left < offset && left < at && text.p[at - left - 1] == p->text[offset - left - 1])
+        left++;
+    while (offset + right < p->n && at + right < text.n &&
+           text.p[at + right] == p->text[offset + right])
+        right++;
+    size_t begin = offset - left, end = offset + right;
+    if (end < (begin > p->head ? begin : p->head) + p->need)
+        return false;
+    run->from = at - left;
+    run->to = at + right;
+    if (p->leans_before && begin == 0 && run->from > 0 && is_base64(text.p[run->from - 1]))
+        run->from--;
+    if (p->leans_after && end == p->n && run->to < text.n && is_base64(text.p[run->to]))
+        run->to++;
+    return true;
+}
+
+static void look_up(const struct guard_index *x, struct view text, size_t at, uint64_t gram,
+                    struct run *last, guard_found *found, void *ctx) {
+    size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
+    for (size_t i = gram * x->factor >> x->table_shift; x->table[i]; i = (i + 1) & mask) {
+        size_t pattern = (x->table[i] >> 16) - 1, offset = x->table[i] & 0xffff;
+        if (load_gram(x->patterns[pattern].text + offset) != gram)
+            continue;
+        /* A further gram of the run that was just reported. */
+        if (last->pattern == pattern && last->delta == at - offset && at < last->to)
+            continue;
+        if (!extend(&x->patterns[pattern], text, at, offset, last))
+            continue;
+        last->pattern = pattern;
+        last->delta = at - offset;
+        found(ctx, last->from, last->to);
+    }
+}
+
+void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found,
+                      void *ctx) {
+    struct run last = {0, 0, SIZE_MAX, 0};
+    if (x->n == 0)
+        return;
+    for (size_t at = 0; at + GUARD_GRAM <= text.n; at += x->step) {
+        uint64_t gram = load_gram(text.p + at), bit = gram * x->factor >> x->bits_shift;
+        if (x->bits[bit / 8] >> bit % 8 & 1)
+            look_up(x, text, at, gram, &last, found, ctx);
+    }
+}

@@ -1,0 +1,524 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/secret.h"
+#include "egress/guard.h"
+#include "egress/spelling.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RUN = 16 };
+
+/* The vendor's prefix, then 35 characters nobody can know. */
+static const char secret[] = "key-Zx9+Tq/4mBv=7LrW2sKd8hYn0cPf5gJt\"Ea";
+static const char other[] = "f5gJt\"Ea_N3uQ6wXe1RiVo9ZkMb4yHlSd7pC";
+static const char jwt[] = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
+                          "dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U";
+
+static struct guard_set *set_of(const char *a, const char *b) {
+    struct guard_set *set = guard_set_new(8, RUN, 0x1234567890abcdef);
+    assert_non_null(set);
+    assert_int_equal(guard_set_add(set, view_str(a), 4, 100), 0);
+    if (b)
+        assert_int_equal(guard_set_add(set, view_str(b), 0, 100), 0);
+    return set;
+}
+
+static void feed(struct guard_stream *s, struct view v, struct buf *out) {
+    assert_int_equal(guard_stream_feed(s, v, out), 0);
+}
+
+static void check_output(struct buf *out, struct view expected) {
+    assert_int_equal(buf_len(out), expected.n);
+    if (expected.n)
+        assert_memory_equal(buf_view(out).p, expected.p, expected.n);
+    buf_reset(out);
+}
+
+/* Every way to cut text in two, and one byte at a time, must give expected. */
+static void check_all_cuts(struct guard_set *set, struct view text, struct view expected) {
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    for (size_t cut = 0; cut <= text.n; cut++) {
+        guard_stream_init(&s, set);
+        feed(&s, view_head(text, cut), &out);
+        feed(&s, view_skip(text, cut), &out);
+        assert_int_equal(guard_stream_release(&s, &out), 0);
+        guard_stream_free(&s);
+        check_output(&out, expected);
+    }
+    guard_stream_init(&s, set);
+    for (size_t i = 0; i < text.n; i++)
+        feed(&s, view_slice(text, i, i + 1), &out);
+    assert_int_equal(guard_stream_release(&s, &out), 0);
+    assert_int_equal(guard_stream_held(&s), 0);
+    check_output(&out, expected);
+    guard_stream_free(&s);
+    buf_free(&out);
+}
+
+struct text {
+    uint8_t in[8192], out[8192];
+    size_t n;
+};
+
+static void put(struct text *t, struct view v, bool masked) {
+    memcpy(t->in + t->n, v.p, v.n);
+    memcpy(t->out + t->n, v.p, v.n);
+    if (masked)
+        memset(t->out + t->n, '*', v.n);
+    t->n += v.n;
+}
+
+static void check_text(struct guard_set *set, const struct text *t) {
+    check_all_cuts(set, view_of(t->in, t->n), view_of(t->out, t->n));
+}
+
+/* ---- whole secrets ---- */
+
+static void rf_01_rf_03_every_spelling_is_masked_at_every_cut(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    uint8_t spelled[512];
+    for (size_t kind = 0; kind < SPELLINGS; kind++) {
+        size_t n = spelling_write(kind, view_str(secret), spelled);
+        struct text t = {.n = 0};
+        put(&t, VIEW("{\"headers\":{\"x-api-key\":\""), false);
+        put(&t, view_of(spelled, n), true);
+        put(&t, VIEW("\"}} and more"), false);
+        check_text(set, &t);
+    }
+    guard_set_free(set);
+}
+
+static void rf_03_a_secret_is_masked_at_the_very_start_and_end(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct text t = {.n = 0};
+    put(&t, view_str(secret), true);
+    check_text(set, &t);
+    put(&t, VIEW(" "), false);
+    put(&t, view_str(secret), true);
+    put(&t, view_str(secret), true);
+    check_text(set, &t);
+    guard_set_free(set);
+}
+
+static void a_base64_spelling_takes_its_neighbours_with_it(void **state) {
+    (void)state;
+    struct guard_set *set = set_of("0123456789abcdefghij", NULL);
+    /* base64 of "user:0123456789abcdefghij!". The first and last character that are masked hold
+     * bits of ':' and '!' beside those of the secret. */
+    struct text t = {.n = 0};
+    put(&t, VIEW("Basic dXNlcj"), false);
+    put(&t, VIEW("owMTIzNDU2Nzg5YWJjZGVmZ2hpai"), true);
+    put(&t, VIEW("E="), false);
+    check_text(set, &t);
+    guard_set_free(set);
+}
+
+static void rf_04_a_field_is_masked_whole_and_keeps_its_length(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, jwt);
+    struct text t = {.n = 0};
+    put(&t, VIEW("https://api.example.com/?k="), false);
+    put(&t, VIEW("key-Zx9%2BTq%2F4mBv%3D7LrW2sKd8hYn0cPf5gJt%22Ea"), true);
+    put(&t, VIEW("&t="), false);
+    put(&t, view_str(jwt), true);
+    assert_int_equal(guard_mask(set, t.in, t.n), 2);
+    assert_memory_equal(t.in, t.out, t.n);
+    assert_int_equal(guard_mask(set, t.in, t.n), 0);
+    guard_set_free(set);
+}
+
+static void two_secrets_that_overlap_are_both_masked(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, other);
+    struct text t = {.n = 0};
+    put(&t, VIEW("x="), false);
+    put(&t, view_str(secret), true);
+    put(&t, view_skip(view_str(other), 8), true); /* other begins with secret's last 8 bytes */
+    put(&t, VIEW(";"), false);
+    check_text(set, &t);
+    guard_set_free(set);
+}
+
+static void a_secret_with_spaces_and_high_bytes_is_held_together(void **state) {
+    (void)state;
+    static const char odd[] = "correct horse \xc3\xa9t\xc3\xa9 battery staple";
+    struct guard_set *set = set_of(odd, NULL);
+    struct text t = {.n = 0};
+    put(&t, VIEW("password\n"), false);
+    put(&t, view_str(odd), true);
+    put(&t, VIEW("\n"), false);
+    check_text(set, &t);
+    guard_set_free(set);
+}
+
+/* ---- parts of secrets ---- */
+
+static void rf_05_a_run_is_masked_from_its_sixteenth_byte_on(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct view v = view_str(secret);
+    size_t head = spelling_public_head(v, 4, RUN);
+    for (size_t from = 0; from < v.n; from++) {
+        for (size_t to = from + 1; to <= v.n; to++) {
+            struct text t = {.n = 0};
+            size_t counted = to - (from > head ? from : head);
+            put(&t, VIEW("got <"), false);
+            put(&t, view_slice(v, from, to), to > head && counted >= RUN);
+            put(&t, VIEW("> instead"), false);
+            uint8_t copy[128];
+            memcpy(copy, t.in, t.n);
+            guard_mask(set, copy, t.n);
+            assert_memory_equal(copy, t.out, t.n);
+        }
+    }
+    guard_set_free(set);
+}
+
+static void rf_05_runs_of_encoded_bytes_are_masked_too(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct view v = view_str(secret);
+    size_t head = spelling_public_head(v, 4, RUN);
+    uint8_t spelled[512], copy[512];
+    for (size_t kind = 0; kind < SPELLINGS; kind++) {
+        for (size_t from = head; from + RUN <= v.n; from++) {
+            size_t a = spelling_offset(kind, v, from);
+            size_t n = spelling_write(kind, v, spelled);
+            size_t b = a + spelling_run(kind, v, RUN);
+            if (b > n)
+                continue;
+            memset(copy, '#', sizeof copy);
+            memcpy(copy + 7, spelled + a, b - a);
+            assert_int_equal(guard_mask(set, copy, sizeof copy), 1);
+            for (size_t i = a; i < b; i++)
+                assert_int_equal(copy[7 + i - a], '*');
+        }
+    }
+    guard_set_free(set);
+}
+
+static void rf_05_a_base64_echo_folded_into_lines_leaves_no_more_than_a_run(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(jwt, NULL);
+    uint8_t spelled[512], text[600], copy[600];
+    size_t n = spelling_write(1, view_str(jwt), spelled);
+    size_t head = spelling_offset(1, view_str(jwt), spelling_public_head(view_str(jwt), 0, RUN));
+    for (size_t first = 1; first <= 76; first++) {
+        size_t used = 0, shown = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (i % 76 == first % 76)
+                text[used++] = '\n';
+            text[used++] = spelled[i];
+        }
+        memcpy(copy, text, used);
+        guard_mask(set, copy, used);
+        for (size_t i = 0, at = 0; i < used; i++) {
+            at += text[i] != '\n';
+            shown += at > head && copy[i] != '*' && copy[i] != '\n';
+        }
+        assert_true(shown <= 2 * 21);
+    }
+    guard_set_free(set);
+}
+
+static void a_guess_behind_what_is_known_is_never_confirmed(void **state) {
+    (void)state;
+    /* The mask must not be an oracle: the header and claims of a JWT are known, and so its first
+     * unknown bytes could be guessed one by one if runs were counted from anywhere. */
+    struct guard_set *set = set_of(jwt, NULL);
+    size_t known = spelling_public_head(view_str(jwt), 0, RUN);
+    assert_true(known > 60);
+    for (size_t right = 0; right < RUN; right++) {
+        uint8_t copy[256];
+        memcpy(copy, jwt, known + right);
+        memcpy(copy + known + right, "!", 1);
+        assert_int_equal(guard_mask(set, copy, known + right + 1), 0);
+    }
+    guard_set_free(set);
+}
+
+static void a_foreign_jwt_with_the_same_header_is_left_alone(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(jwt, NULL);
+    char text[] = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
+                  "0zjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8Ud";
+    /* Here even most of the signature is the secret's, shifted: that is masked. */
+    assert_int_equal(guard_mask(set, (uint8_t *)text, strlen(text)), 1);
+    char foreign[] = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0."
+                     "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c";
+    assert_int_equal(guard_mask(set, (uint8_t *)foreign, strlen(foreign)), 0);
+    guard_set_free(set);
+}
+
+/* ---- streams ---- */
+
+static void rf_06_a_delimiter_releases_at_once(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    guard_stream_init(&s, set);
+    feed(&s, VIEW("data: {\"delta\":\"Hel\"}\n\n"), &out);
+    assert_int_equal(guard_stream_held(&s), 0);
+    check_output(&out, VIEW("data: {\"delta\":\"Hel\"}\n\n"));
+    feed(&s, VIEW("data: hel"), &out);
+    assert_int_equal(guard_stream_held(&s), 3);
+    check_output(&out, VIEW("data: "));
+    assert_int_equal(guard_stream_release(&s, &out), 0);
+    assert_int_equal(guard_stream_held(&s), 0);
+    check_output(&out, VIEW("hel"));
+    guard_stream_free(&s);
+    buf_free(&out);
+    guard_set_free(set);
+}
+
+static void rf_06_no_more_is_held_than_a_constant(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct guard_stream s;
+    struct buf out;
+    static uint8_t text[100000];
+    buf_init(&out, 1 << 20);
+    guard_stream_init(&s, set);
+    memset(text, 'A', sizeof text);
+    assert_int_equal(guard_set_hold(set), 1024);
+    for (size_t i = 0; i < 50; i++) {
+        feed(&s, view_of(text, i * 997), &out);
+        assert_true(guard_stream_held(&s) <= 1024);
+        buf_reset(&out);
+    }
+    guard_stream_free(&s);
+    buf_free(&out);
+    guard_set_free(set);
+}
+
+static void rf_06_what_a_timer_cut_is_still_masked_behind_the_cut(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct view v = view_str(secret);
+    size_t head = spelling_public_head(v, 4, RUN);
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 4096);
+    for (size_t cut = 0; cut <= v.n; cut++) {
+        guard_stream_init(&s, set);
+        feed(&s, VIEW("a "), &out);
+        feed(&s, view_head(v, cut), &out);
+        assert_int_equal(guard_stream_release(&s, &out), 0);
+        feed(&s, view_skip(v, cut), &out);
+        feed(&s, VIEW(" b"), &out);
+        assert_int_equal(guard_stream_release(&s, &out), 0);
+        struct text t = {.n = 0};
+        put(&t, VIEW("a "), false);
+        put(&t, view_head(v, cut), cut >= head + RUN);
+        put(&t, view_skip(v, cut), true);
+        put(&t, VIEW(" b"), false);
+        check_output(&out, view_of(t.out, t.n));
+        assert_int_equal(s.masked, 1);
+        guard_stream_free(&s);
+    }
+    buf_free(&out);
+    guard_set_free(set);
+}
+
+static void rf_07_what_is_held_does_not_tell_what_matched(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    uint8_t spelled[512], innocent[512];
+    struct buf out;
+    buf_init(&out, 4096);
+    for (size_t kind = 0; kind < SPELLINGS; kind++) {
+        size_t n = spelling_write(kind, view_str(secret), spelled);
+        memset(innocent, '?', n);
+        struct guard_stream a, b;
+        guard_stream_init(&a, set);
+        guard_stream_init(&b, set);
+        for (size_t i = 0; i < n; i++) {
+            feed(&a, view_of(spelled + i, 1), &out);
+            size_t shown = buf_len(&out);
+            buf_reset(&out);
+            feed(&b, view_of(innocent + i, 1), &out);
+            assert_int_equal(buf_len(&out), shown);
+            assert_int_equal(guard_stream_held(&a), guard_stream_held(&b));
+            buf_reset(&out);
+        }
+        guard_stream_free(&a);
+        guard_stream_free(&b);
+    }
+    buf_free(&out);
+    guard_set_free(set);
+}
+
+static void a_secret_that_is_lent_meanwhile_is_masked_as_well(void **state) {
+    (void)state;
+    struct guard_set *set = guard_set_new(8, RUN, 7);
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 4096);
+    guard_stream_init(&s, set);
+    assert_true(guard_stream_idle(&s));
+    feed(&s, VIEW("first"), &out);
+    check_output(&out, VIEW("first"));
+    assert_int_equal(guard_set_add(set, view_str(secret), 4, 50), 0);
+    assert_false(guard_stream_idle(&s));
+    struct text t = {.n = 0};
+    put(&t, view_str(secret), true);
+    put(&t, VIEW(" "), false);
+    feed(&s, view_of(t.in, t.n), &out);
+    check_output(&out, view_of(t.out, t.n));
+    assert_int_equal(guard_set_add(set, view_str(other), 0, 60), 0);
+    t.n = 0;
+    put(&t, view_str(other), true);
+    put(&t, VIEW(" "), false);
+    feed(&s, view_of(t.in, t.n), &out);
+    check_output(&out, view_of(t.out, t.n));
+    guard_stream_free(&s);
+    buf_free(&out);
+    guard_set_free(set);
+}
+
+static void a_stream_outlives_its_owners_reference(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 4096);
+    guard_stream_init(&s, set);
+    guard_set_free(set);
+    struct text t = {.n = 0};
+    put(&t, view_str(secret), true);
+    feed(&s, view_of(t.in, t.n), &out);
+    assert_int_equal(guard_stream_release(&s, &out), 0);
+    check_output(&out, view_of(t.out, t.n));
+    guard_stream_free(&s);
+    buf_free(&out);
+}
+
+/* ---- the set ---- */
+
+static void secrets_are_kept_until_their_last_time(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, NULL);
+    assert_int_equal(guard_set_add(set, view_str(other), 0, 200), 0);
+    assert_int_equal(guard_set_add(set, view_str(secret), 4, 150), 0);
+    assert_int_equal(guard_set_add(set, view_str(secret), 4, 120), 0);
+    assert_int_equal(guard_set_count(set), 2);
+    guard_set_expire(set, 149);
+    assert_int_equal(guard_set_count(set), 2);
+    guard_set_expire(set, 150);
+    assert_int_equal(guard_set_count(set), 1);
+    uint8_t copy[sizeof secret];
+    memcpy(copy, secret, strlen(secret));
+    assert_int_equal(guard_mask(set, copy, strlen(secret)), 0);
+    memcpy(copy, other, strlen(other));
+    assert_int_equal(guard_mask(set, copy, strlen(other)), 1);
+    guard_set_expire(set, 200);
+    assert_int_equal(guard_set_count(set), 0);
+    guard_set_free(set);
+}
+
+static void what_cannot_be_guarded_is_refused(void **state) {
+    (void)state;
+    static uint8_t big[GUARD_SECRET_MAX + 1];
+    for (size_t i = 0; i < sizeof big; i++)
+        big[i] = (uint8_t)(0x21 + (i * i + i / 7) % 90);
+    struct guard_set *set = guard_set_new(2, RUN, 1);
+    assert_int_equal(guard_set_add(set, VIEW("1234567"), 0, 1), ERR_BAD);
+    assert_int_equal(guard_set_add(set, view_of(big, sizeof big), 0, 1), ERR_BAD);
+    assert_int_equal(guard_set_add(set, VIEW("12345678"), 0, 1), 0);
+    assert_int_equal(guard_set_add(set, view_of(big, GUARD_SECRET_MAX), 0, 1), 0);
+    assert_int_equal(guard_set_add(set, view_str(secret), 0, 1), ERR_LIMIT);
+    uint8_t text[] = "pin 12345678.";
+    assert_int_equal(guard_mask(set, text, sizeof text - 1), 1);
+    assert_string_equal((char *)text, "pin ********.");
+    assert_int_equal(guard_mask(set, big, GUARD_SECRET_MAX), 1);
+    guard_set_free(set);
+}
+
+static void a_full_arena_refuses_the_newcomer_and_guards_the_rest(void **state) {
+    (void)state;
+    struct guard_set *set = guard_set_new(1000, RUN, 3);
+    assert_int_equal(guard_set_add(set, view_str(secret), 4, 1), 0);
+    uint8_t value[2048];
+    int result = 0;
+    size_t n = 1;
+    for (; n < 1000 && result == 0; n++) {
+        for (size_t i = 0; i < sizeof value; i++)
+            value[i] = (uint8_t)('A' + (i * n * 31 + i * i + n) % 57);
+        result = guard_set_add(set, view_of(value, sizeof value), 0, 1);
+    }
+    assert_int_equal(result, ERR_MEMORY);
+    assert_int_equal(guard_set_count(set), n - 1);
+    struct text t = {.n = 0};
+    put(&t, view_str(secret), true);
+    assert_int_equal(guard_mask(set, t.in, t.n), 1);
+    assert_memory_equal(t.in, t.out, t.n);
+    guard_set_free(set);
+}
+
+static void random_data_is_left_as_it_is(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, jwt);
+    static uint8_t text[1 << 20];
+    unsigned seed = 20250101;
+    print_message("seed %u\n", seed);
+    srand(seed);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)(rand() >> 8);
+    assert_int_equal(guard_mask(set, text, sizeof text), 0);
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (uint8_t)secret[(unsigned)rand() % (sizeof secret - 1)];
+    assert_int_equal(guard_mask(set, text, sizeof text), 0);
+    guard_set_free(set);
+}
+
+static int open_arena(void **state) {
+    (void)state;
+    return secret_arena_open((size_t)4 << 20);
+}
+
+static int nothing_is_left(void **state) {
+    (void)state;
+    return secret_in_use() == 0 ? 0 : -1;
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, nothing_is_left)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(rf_01_rf_03_every_spelling_is_masked_at_every_cut),
+        TEST(rf_03_a_secret_is_masked_at_the_very_start_and_end),
+        TEST(a_base64_spelling_takes_its_neighbours_with_it),
+        TEST(rf_04_a_field_is_masked_whole_and_keeps_its_length),
+        TEST(two_secrets_that_overlap_are_both_masked),
+        TEST(a_secret_with_spaces_and_high_bytes_is_held_together),
+        TEST(rf_05_a_run_is_masked_from_its_sixteenth_byte_on),
+        TEST(rf_05_runs_of_encoded_bytes_are_masked_too),
+        TEST(rf_05_a_base64_echo_folded_into_lines_leaves_no_more_than_a_run),
+        TEST(a_guess_behind_what_is_known_is_never_confirmed),
+        TEST(a_foreign_jwt_with_the_same_header_is_left_alone),
+        TEST(rf_06_a_delimiter_releases_at_once),
+        TEST(rf_06_no_more_is_held_than_a_constant),
+        TEST(rf_06_what_a_timer_cut_is_still_masked_behind_the_cut),
+        TEST(rf_07_what_is_held_does_not_tell_what_matched),
+        TEST(a_secret_that_is_lent_meanwhile_is_masked_as_well),
+        TEST(a_stream_outlives_its_owners_reference),
+        TEST(secrets_are_kept_until_their_last_time),
+        TEST(what_cannot_be_guarded_is_refused),
+        TEST(a_full_arena_refuses_the_newcomer_and_guards_the_rest),
+        TEST(random_data_is_left_as_it_is),
+    };
+    return cmocka_run_group_tests(tests, open_arena, NULL);
+}

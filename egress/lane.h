@@ -33,7 +33,6 @@ struct lane {
     struct event *audit_news;
     struct record record;
     uint8_t salt[32];
-    bool audit_down;
 
     /* ask.c */
     struct table asks;

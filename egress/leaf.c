@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "ca/ca_messages.h"
 #include "egress/ask.h"
+#include "egress/hostile.h"
 #include "egress/tunnel.h"
 #include "policy/authority.h"
 
@@ -172,6 +173,8 @@ void leaf_forget(struct lane *l, struct tunnel *t) {
 /* ---- ca's answers ---- */
 
 int leaf_take(struct lane *l, struct message *m) {
+    if (hostile_heard("leaf", m, true))
+        return 0;
     struct reader r = reader_of(m->body);
     struct view leaf = read_block(&r, CA_CERT_MAX), chain = read_block(&r, CA_CERT_MAX);
     uint64_t not_after = read_u64(&r);
@@ -218,6 +221,8 @@ static void ask_again(struct lane *l, struct leaf *f) {
 }
 
 int leaf_take_refused(struct lane *l, struct message *m) {
+    if (hostile_heard("leaf", m, false))
+        return 0;
     struct reader r = reader_of(m->body);
     uint16_t why = read_u16(&r);
     if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)

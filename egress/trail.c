@@ -5,20 +5,22 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- the writer ---- */
 
 static void on_news(evutil_socket_t fd, short what, void *ctx) {
     struct lane *l = ctx;
-    uint8_t news[16];
+    struct audit_notice notice;
+    int result;
+    (void)fd;
     (void)what;
-    ssize_t n = read(fd, news, sizeof news);
-    if (n == 1 && (news[0] == 'D' || news[0] == 'U')) {
-        l->audit_down = news[0] == 'D';
-        log_warn("audit is %s",
-                 l->audit_down ? "in trouble: every request is refused" : "usable again");
-    } else if (n == 0) {
+    while ((result = audit_writer_read(l->audit, &notice)) == 0)
+        if (notice.kind != AUDIT_DURABLE)
+            log_warn("audit %s", notice.kind == AUDIT_DOWN
+                                     ? "is in trouble: every request is refused"
+                                     : "is usable again");
+    if (result != ERR_AGAIN) {
+        log_warn("audit's channel: %s", err_text(result));
         trail_lost(l);
     }
 }
@@ -40,11 +42,8 @@ int trail_open(struct lane *l, int fd) {
     trail_close(l);
     snprintf(origin, sizeof origin, "egress %u", l->id);
     l->audit = audit_writer_new(fd, origin, clock_wall());
-    if (!l->audit) {
-        close(fd);
+    if (!l->audit)
         return ERR_MEMORY;
-    }
-    l->audit_down = false;
     l->audit_news =
         event_new(loop_base(l->loop), audit_writer_fd(l->audit), EV_READ | EV_PERSIST, on_news, l);
     if (!l->audit_news || event_add(l->audit_news, NULL) != 0) {
@@ -55,7 +54,7 @@ int trail_open(struct lane *l, int fd) {
 }
 
 bool trail_ready(const struct lane *l) {
-    return l->audit && !l->audit_down;
+    return l->audit && audit_writer_usable(l->audit);
 }
 
 /* ---- fields ---- */
@@ -172,8 +171,6 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
 /* ---- records ---- */
 
 static int hand_over(struct lane *l) {
-    if (!trail_ready(l))
-        return ERR_CLOSED;
     int result = audit_write(l->audit, &l->record);
     if (result != 0)
         log_warn("audit record could not be written: %s", err_text(result));

@@ -1,0 +1,398 @@
+#include "egress/answer.h"
+
+#include "egress/lane_messages.h"
+#include "egress/send.h"
+
+#include <string.h>
+
+enum { READ_SIZE = 16 * 1024, DECODE_AHEAD = 64 * 1024, PLAIN_AHEAD = 256 * 1024 };
+#define SECOND UINT64_C(1000000000)
+
+/* ---- fields ---- */
+
+/* Hints that would lead clients past exeat, and what speaks of us (RS-10, AD-10). */
+static const char *const dropped[] = {"alt-svc",
+                                      "alt-used",
+                                      "proxy-authenticate",
+                                      "proxy-authentication-info",
+                                      "proxy-status",
+                                      "public-key-pins",
+                                      "nel",
+                                      "report-to"};
+/* What described the bytes before they were changed. */
+static const char *const dropped_when_changed[] = {
+    "etag",        "digest",        "content-digest", "repr-digest",
+    "content-md5", "last-modified", "accept-ranges",  "content-range"};
+
+static void drop(struct fields *f, const char *const *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        fields_remove(f, view_str(names[i]));
+}
+
+/*
+ * Masks values. They lie in the connection's buffer, which is ours to write: the
+ * head was parsed from it and is sent from these very bytes.
+ */
+static size_t mask_fields(struct exchange *ex, struct fields *f) {
+    size_t masked = 0;
+    for (size_t i = 0; ex->guard.set && i < f->n; i++)
+        masked +=
+            guard_mask(ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
+    return masked;
+}
+
+/* ---- sending on ---- */
+
+static void send_timer(struct exchange *ex);
+
+/* A piece of plain body, scanned on its way into the channel's buffer. */
+static int pass_on(struct exchange *ex, struct view piece) {
+    struct channel *proxy = ex->lane->proxy;
+    struct buf *b = channel_begin(proxy, LANE_ANSWER_BODY, ex->id, 0);
+    size_t before = buf_len(b);
+    int result = 0;
+    if (ex->guard.set && !guard_stream_idle(&ex->guard))
+        result = guard_stream_feed(&ex->guard, piece, b);
+    else
+        buf_put(b, piece);
+    size_t sent = buf_len(b) - before;
+    channel_end(proxy);
+    ex->credit -= sent < ex->credit ? sent : ex->credit;
+    ex->answer_bytes += sent;
+    if (guard_stream_held(&ex->guard) > 0)
+        send_timer(ex);
+    return result;
+}
+
+static int release_held(struct exchange *ex) {
+    if (!ex->guard.set || guard_stream_held(&ex->guard) == 0)
+        return 0;
+    struct channel *proxy = ex->lane->proxy;
+    struct buf *b = channel_begin(proxy, LANE_ANSWER_BODY, ex->id, 0);
+    size_t before = buf_len(b);
+    int result = guard_stream_release(&ex->guard, b);
+    size_t sent = buf_len(b) - before;
+    channel_end(proxy);
+    ex->credit -= sent < ex->credit ? sent : ex->credit;
+    ex->answer_bytes += sent;
+    return result;
+}
+
+static void on_hold_over(evutil_socket_t fd, short what, void *ctx) {
+    struct exchange *ex = ctx;
+    (void)fd;
+    (void)what;
+    /* The end of a piece waited long enough; without credit it waits on. */
+    if (ex->state != EXCHANGE_RELAYING || ex->credit < guard_stream_held(&ex->guard))
+        return;
+    if (release_held(ex) != 0)
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+}
+
+static void send_timer(struct exchange *ex) {
+    uint64_t hold = ex->generation->limits.v[LIMIT_GUARD_HOLD];
+    struct timeval t = {(time_t)(hold / 1000), (suseconds_t)(hold % 1000 * 1000)};
+    if (!ex->hold)
+        ex->hold = event_new(loop_base(ex->lane->loop), -1, 0, on_hold_over, ex);
+    if (ex->hold && !event_pending(ex->hold, EV_TIMEOUT, NULL))
+        event_add(ex->hold, &t);
+}
+
+/* ---- the head ---- */
+
+static void send_head(struct exchange *ex, struct answer_head *h) {
+    struct buf *b = channel_begin(ex->lane->proxy, LANE_ANSWER, ex->id, 0);
+    buf_put_u8(b, 0);
+    answer_write(h, b);
+    channel_end(ex->lane->proxy);
+}
+
+/* How the body's coding is to be undone before it is scanned. REASON_ALLOWED, or why it cannot be. */
+static enum reason plan_decoding(struct exchange *ex, struct answer_head *h) {
+    struct view coding;
+    size_t n = fields_find(&h->fields, VIEW("content-encoding"), &coding);
+    if (n == 0 || view_equal_nocase(coding, VIEW("identity")) || h->framing == FRAMING_NONE ||
+        (h->framing == FRAMING_LENGTH && h->length == 0))
+        return n > 1 ? REASON_ANSWER_CODING : REASON_ALLOWED;
+    bool gzip =
+        view_equal_nocase(coding, VIEW("gzip")) || view_equal_nocase(coding, VIEW("x-gzip"));
+    if (n > 1 || (!gzip && !view_equal_nocase(coding, VIEW("deflate"))))
+        return REASON_ANSWER_CODING;
+    uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
+    ex->decoding = inspection_new(ex, ex->lane, gzip ? INSPECT_GUNZIP : INSPECT_INFLATE,
+                                  (struct view){NULL, 0}, most ? most : UINT64_MAX);
+    if (!ex->decoding)
+        return REASON_INSPECT_UNAVAILABLE;
+    fields_remove(&h->fields, VIEW("content-encoding"));
+    h->framing = FRAMING_CHUNKED;
+    h->length = 0;
+    return REASON_ALLOWED;
+}
+
+/* Answers to a sandbox that has credentials are scanned. */
+static void plan_guard(struct exchange *ex) {
+    struct guard_set *set = lease_guard(ex->lane, view_str(ex->sandbox));
+    if (set)
+        guard_stream_init(&ex->guard, set);
+}
+
+/* Something was lent lately. */
+static bool guarding(const struct exchange *ex) {
+    return ex->guard.set && guard_set_count(ex->guard.set) > 0;
+}
+
+static enum reason check_head(struct exchange *ex, struct answer_head *h) {
+    uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
+    if (h->status == 407)
+        return REASON_MALFORMED_ANSWER;
+    if (most && h->framing == FRAMING_LENGTH && h->length > most)
+        return REASON_ANSWER_TOO_LARGE;
+    return guarding(ex) ? plan_decoding(ex, h) : REASON_ALLOWED;
+}
+
+static int final_head(struct exchange *ex, struct answer_head *h) {
+    plan_guard(ex);
+    enum reason why = check_head(ex, h);
+    if (why != REASON_ALLOWED) {
+        struct view detail = h->status == 407 ? VIEW("407 from an origin") : (struct view){NULL, 0};
+        exchange_refuse(ex, why, detail);
+        return ERR_CLOSED;
+    }
+    ex->first_at = clock_mono();
+    ex->reusable = h->keep_alive && h->framing != FRAMING_CLOSE;
+    ex->status = h->status;
+    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
+    ex->masked += mask_fields(ex, &h->fields);
+    /* Whether the body will be masked is not known yet; where it may be, validators go (design 3, guard). */
+    if (guarding(ex))
+        drop(&h->fields, dropped_when_changed,
+             sizeof dropped_when_changed / sizeof *dropped_when_changed);
+    send_head(ex, h);
+    return 0;
+}
+
+/* 100 was for us; others are the client's (RFC 9110 15.2), if it speaks HTTP/1.1. */
+static void interim_head(struct exchange *ex, struct answer_head *h) {
+    ex->interim = true;
+    if (h->status == 100 || ex->request.minor == 0)
+        return;
+    plan_guard(ex);
+    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
+    ex->masked += mask_fields(ex, &h->fields);
+    guard_stream_free(&ex->guard);
+    ex->guard = (struct guard_stream){.set = NULL};
+    send_head(ex, h);
+}
+
+static int take_head(struct exchange *ex) {
+    /* A copy of the facts: fields are taken out of it. */
+    static struct answer_head h;
+    h = *http1_answer(ex->upstream->answers);
+    if (h.status >= 200)
+        return final_head(ex, &h);
+    interim_head(ex, &h);
+    return 0;
+}
+
+/* ---- the body and the end ---- */
+
+static int take_body(struct exchange *ex, struct view piece) {
+    uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
+    if (most && ex->answer_bytes + piece.n > most) {
+        exchange_refuse(ex, REASON_ANSWER_TOO_LARGE, (struct view){NULL, 0});
+        return ERR_CLOSED;
+    }
+    if (ex->decoding) {
+        inspection_feed(ex->decoding, piece);
+        return 0;
+    }
+    if (pass_on(ex, piece) == 0)
+        return 0;
+    exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+    return ERR_CLOSED;
+}
+
+/* Everything was handed to proxy. */
+static void complete(struct exchange *ex) {
+    if (release_held(ex) != 0) {
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+        return;
+    }
+    ex->masked += ex->guard.masked;
+    channel_send(ex->lane->proxy, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
+    exchange_finish(ex, REASON_ALLOWED, (struct view){NULL, 0});
+}
+
+static int take_end(struct exchange *ex) {
+    if (ex->interim) {
+        ex->interim = false;
+        return 0;
+    }
+    ex->answer_ended = true;
+    if (ex->decoding) {
+        inspection_end(ex->decoding);
+        return ERR_CLOSED;
+    }
+    complete(ex);
+    return ERR_CLOSED;
+}
+
+/* ---- decoded bodies ---- */
+
+static void drain_plain(struct exchange *ex) {
+    while (buf_len(&ex->plain) > 0) {
+        size_t held = guard_stream_held(&ex->guard);
+        if (ex->credit <= held)
+            return;
+        struct view piece = view_head(buf_view(&ex->plain), ex->credit - held);
+        piece = view_head(piece, LANE_BODY_MAX / 2);
+        size_t n = piece.n;
+        if (pass_on(ex, piece) != 0) {
+            exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+            return;
+        }
+        buf_consume(&ex->plain, n);
+    }
+    if (ex->decoded_all && buf_len(&ex->plain) == 0)
+        complete(ex);
+}
+
+void answer_decoded(struct exchange *ex, struct view plain) {
+    buf_put(&ex->plain, plain);
+    if (!buf_ok(&ex->plain)) {
+        exchange_refuse(ex, REASON_ANSWER_TOO_LARGE, VIEW("decoded faster than it can be taken"));
+        return;
+    }
+    answer_pump(ex);
+}
+
+void answer_decoded_all(struct exchange *ex) {
+    ex->decoded_all = true;
+    drain_plain(ex);
+}
+
+/* ---- the pump ---- */
+
+/* What may be taken in now: nothing while proxy or inspect are behind. */
+static size_t room(const struct exchange *ex) {
+    if (ex->decoding)
+        return inspection_waiting(ex->decoding) > DECODE_AHEAD || buf_len(&ex->plain) > PLAIN_AHEAD
+                   ? 0
+                   : SIZE_MAX;
+    size_t held = guard_stream_held(&ex->guard);
+    return ex->credit > held ? ex->credit - held : 0;
+}
+
+static void pause(struct exchange *ex) {
+    if (!ex->paused)
+        upstream_pause(ex->upstream);
+    ex->paused = true;
+}
+
+static void resume(struct exchange *ex) {
+    if (ex->paused)
+        upstream_resume(ex->upstream);
+    ex->paused = false;
+}
+
+/* Handles what is in the buffer. 0: more must be read; ERR_AGAIN: no room; ERR_CLOSED: the exchange is gone or at its end. */
+static int take_events(struct exchange *ex) {
+    struct upstream *u = ex->upstream;
+    for (;;) {
+        size_t may = room(ex);
+        if (may == 0 && ex->status)
+            return ERR_AGAIN;
+        struct http1_event e =
+            http1_next(u->answers, view_head(buf_view(&u->in), ex->status ? may : SIZE_MAX));
+        int result = 0;
+        if (e.what == HTTP1_HEAD)
+            result = take_head(ex);
+        else if (e.what == HTTP1_BODY)
+            result = take_body(ex, e.body);
+        if (result != 0)
+            return result;
+        buf_consume(&u->in, e.used);
+        if (e.what == HTTP1_END && (result = take_end(ex)) != 0)
+            return result;
+        if (e.what == HTTP1_BAD) {
+            exchange_refuse(ex, REASON_MALFORMED_ANSWER, view_str(e.why));
+            return ERR_CLOSED;
+        }
+        if (e.what == HTTP1_MORE)
+            return buf_room(&u->in) > 0 ? 0 : ERR_AGAIN;
+    }
+}
+
+static void ended(struct exchange *ex, enum tls_result how) {
+    struct upstream *u = ex->upstream;
+    u->ended = true;
+    if (!ex->status && !ex->interim && buf_len(&u->in) == 0 && send_retry(ex))
+        return;
+    /* A close without close_notify may be an attacker's cut (RFC 8446 6.1). */
+    struct http1_event e = {.what = HTTP1_BAD, .why = "the connection was cut"};
+    if (how == TLS_EOF && ex->status)
+        e = http1_eof(u->answers);
+    if (e.what == HTTP1_END)
+        take_end(ex);
+    else if (ex->status)
+        exchange_refuse(ex, REASON_UPSTREAM_CLOSED, view_str(e.why));
+    else
+        exchange_refuse(ex, REASON_UPSTREAM_CLOSED, VIEW("no answer"));
+}
+
+/* One read. 0: bytes came; ERR_AGAIN: none for now; ERR_CLOSED: the end. */
+static int read_more(struct exchange *ex) {
+    struct upstream *u = ex->upstream;
+    size_t want = buf_room(&u->in) < READ_SIZE ? buf_room(&u->in) : READ_SIZE, n = 0;
+    uint8_t *p = buf_reserve(&u->in, want);
+    if (!p) {
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
+        return ERR_CLOSED;
+    }
+    enum tls_result result = upstream_read(u, p, want, &n);
+    switch (result) {
+    case TLS_DONE:
+        buf_commit(&u->in, n);
+        return 0;
+    case TLS_WANT_READ:
+        return ERR_AGAIN;
+    case TLS_WANT_WRITE:
+        event_add(u->writable, NULL);
+        return ERR_AGAIN;
+    case TLS_FAILED:
+        exchange_refuse(ex, ex->status ? REASON_UPSTREAM_CLOSED : REASON_UPSTREAM_TLS,
+                        view_str(tls_error(u->tls)));
+        return ERR_CLOSED;
+    case TLS_EOF:
+    case TLS_CUT:
+        ended(ex, result);
+        return ERR_CLOSED;
+    }
+    return ERR_CLOSED;
+}
+
+void answer_pump(struct exchange *ex) {
+    if (ex->decoding && buf_len(&ex->plain) > 0) {
+        uint32_t id = ex->id;
+        struct lane *l = ex->lane;
+        drain_plain(ex);
+        if (table_get(&l->exchanges, id) != ex)
+            return;
+    }
+    if (ex->answer_ended || !ex->upstream)
+        return;
+    for (;;) {
+        int result = take_events(ex);
+        if (result == ERR_AGAIN) {
+            pause(ex);
+            return;
+        }
+        if (result != 0)
+            return;
+        resume(ex);
+        result = read_more(ex);
+        if (result != 0)
+            return;
+    }
+}

@@ -1,0 +1,25 @@
+/*
+ * Role egress, one per lane: judges every request of the lane's sandboxes and speaks TLS and HTTP
+ * with upstreams.
+ *
+ * It alone uses leases: for the length of a lease it holds a real secret, in the locked arena. It
+ * takes canonical requests from its proxy (egress/lane_messages.h) as an enemy's, connected
+ * sockets from dialer, leaves from ca, secrets from broker, plain bytes and facts from inspect. It
+ * never parses a sandbox's raw HTTP or TLS, nor any body, and opens no file and no socket.
+ *
+ *   egress.c      the process: peers, generations, dispatch
+ *   tunnel.c      CONNECT: identity, host, SNI, leaf          leaf.c   leaves, asked of ca
+ *   exchange.c    states of one request and its answer        request.c  canonical form and verdict
+ *   send.c        the half towards the upstream               answer.c   the half towards the sandbox
+ *   upstream.c    connections, pool, sessions                 lease.c    secrets and what guards them
+ *   inspection.c  bodies handed to inspect                    trail.c    audit records
+ */
+#ifndef EGRESS_EGRESS_H
+#define EGRESS_EGRESS_H
+
+#include "base/role.h"
+
+/* Runs the role; returns the exit status. */
+int egress_main(const struct role_args *args);
+
+#endif

@@ -1,0 +1,481 @@
+#include "egress/exchange.h"
+
+#include "base/log.h"
+#include "egress/answer.h"
+#include "egress/lane_messages.h"
+#include "egress/refusal.h"
+#include "egress/request.h"
+#include "egress/send.h"
+#include "egress/tunnel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND UINT64_C(1000000000)
+
+/* ---- objects: used again, so that a request costs no allocation ---- */
+
+static struct exchange *exchange_new(struct lane *l, uint32_t id) {
+    struct exchange *ex = l->spare;
+    if (ex)
+        l->spare = ex->next_spare;
+    else
+        ex = calloc(1, sizeof *ex);
+    if (!ex)
+        return NULL;
+    if (!ex->lane) {
+        buf_init(&ex->record, LANE_HEAD_MAX);
+        buf_init(&ex->canonical, LANE_HEAD_MAX);
+        buf_init(&ex->body, CHANNEL_BODY_MAX);
+        buf_init(&ex->wire, 2 * LANE_BODY_MAX);
+        buf_init(&ex->plain, CHANNEL_OUT_MAX);
+    }
+    ex->lane = l;
+    ex->id = id;
+    ex->state = EXCHANGE_JUDGING;
+    ex->trail = (struct trail){.started = clock_mono(), .verdict.swap = -1};
+    ex->started = ex->trail.started;
+    ex->materials.n = 0;
+    return ex;
+}
+
+static void exchange_free(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    table_take(&l->exchanges, ex->id);
+    lease_forget(l, ex);
+    inspection_free(ex->inspection);
+    inspection_free(ex->decoding);
+    guard_stream_free(&ex->guard);
+    if (ex->hold)
+        event_del(ex->hold);
+    if (ex->body_wait)
+        event_del(ex->body_wait);
+    generation_drop(ex->generation);
+    buf_free(&ex->head);
+    buf_free(&ex->body);
+    buf_free(&ex->wire);
+    buf_free(&ex->plain);
+    buf_reset(&ex->record);
+    buf_reset(&ex->canonical);
+    /* What stays with a spare object: its empty buffers and its timers. */
+    struct exchange spare = {.lane = l,
+                             .record = ex->record,
+                             .canonical = ex->canonical,
+                             .body = ex->body,
+                             .wire = ex->wire,
+                             .plain = ex->plain,
+                             .hold = ex->hold,
+                             .body_wait = ex->body_wait,
+                             .next_spare = l->spare};
+    *ex = spare;
+    l->spare = ex;
+}
+
+struct generation *exchange_generation(struct exchange *ex) {
+    return ex->generation;
+}
+
+size_t exchange_count(const struct lane *l) {
+    return l->exchanges.n;
+}
+
+/* ---- the end ---- */
+
+static uint64_t us_since(uint64_t from, uint64_t to) {
+    return to > from ? (to - from) / 1000 : 0;
+}
+
+static void record_end(struct exchange *ex, enum reason why, struct view detail) {
+    struct outcome o = {.reason = why,
+                        .detail = detail,
+                        .status = ex->status,
+                        .bytes_out = ex->body_framed,
+                        .bytes_in = ex->answer_bytes,
+                        .masked = ex->masked,
+                        .us_connect =
+                            ex->connected_at ? us_since(ex->started, ex->connected_at) : 0,
+                        .us_first = ex->first_at ? us_since(ex->started, ex->first_at) : 0,
+                        .us_total = us_since(ex->started, clock_mono())};
+    ex->lane->masked += ex->masked;
+    trail_end(ex->lane, ex->trail.id, &o);
+}
+
+/* Gives the connection back or up; it never carries a request that is not complete (SM-18). */
+static void let_go(struct exchange *ex, bool well) {
+    struct upstream *u = ex->upstream;
+    ex->upstream = NULL;
+    if (!u)
+        return;
+    if (u->state == UPSTREAM_BUSY)
+        upstream_release(u, well && ex->request_sent && ex->answer_ended && ex->reusable);
+    else
+        upstream_free(u);
+}
+
+void exchange_finish(struct exchange *ex, enum reason why, struct view detail) {
+    if (ex->decided)
+        record_end(ex, why, detail);
+    let_go(ex, why == REASON_ALLOWED);
+    exchange_free(ex);
+}
+
+static void send_refusal(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    struct refusal r;
+    bool challenge = ex->verdict.service &&
+                     !view_is_empty(service_credential(ex->verdict.service)) &&
+                     service_place(ex->verdict.service)->place != PLACE_HEADER;
+    uint16_t status = refusal_status(ex->trail.verdict.reason, challenge);
+    if (!ex->decided && trail_decide(l, &ex->trail, status) != 0)
+        log_warn("refusal of exchange %u is not in the audit log", ex->id);
+    refusal_make(&r, &ex->trail, challenge);
+    ex->status = status;
+    struct buf *b = channel_begin(l->proxy, LANE_ANSWER, ex->id, 0);
+    buf_put_u8(b, 1);
+    answer_write(&r.head, b);
+    channel_end(l->proxy);
+    if (!view_equal(ex->request.method, VIEW("HEAD")))
+        channel_send(l->proxy, LANE_ANSWER_BODY, ex->id, 0, buf_view(&r.body));
+    channel_send(l->proxy, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
+    refusal_free(&r);
+}
+
+void exchange_refuse(struct exchange *ex, enum reason why, struct view detail) {
+    struct lane *l = ex->lane;
+    if (ex->status) {
+        channel_send(l->proxy, LANE_ANSWER_CUT, ex->id, 0, (struct view){NULL, 0});
+        exchange_finish(ex, why, detail);
+        return;
+    }
+    l->refusals++;
+    ex->trail.detail = view_is_empty(detail) ? ex->trail.detail : detail;
+    ex->trail.generation = ex->generation ? ex->generation->number : 0;
+    /* A refusal after the allow was recorded is that decision's outcome. */
+    ex->trail.verdict = ex->verdict;
+    ex->trail.verdict.allow = false;
+    ex->trail.verdict.reason = why;
+    send_refusal(ex);
+    exchange_finish(ex, why, detail);
+}
+
+/* ---- requests ---- */
+
+static void begin(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    ex->credit = lane_limit(l, LIMIT_WINDOW);
+    ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
+    ex->deadline = ex->last_deadline;
+    ex->state = EXCHANGE_WAITING;
+    enum reason why = send_prepare(ex);
+    if (why != REASON_ALLOWED) {
+        exchange_refuse(ex, why, (struct view){NULL, 0});
+        return;
+    }
+    if (ex->request.expect_continue && ex->request.framing != FRAMING_NONE)
+        channel_send(l->proxy, LANE_CONTINUE, ex->id, 0, (struct view){NULL, 0});
+    send_connect(ex, false);
+}
+
+/* A new exchange in the table, with the record's bytes; NULL when proxy's id is not new or memory is short. */
+static struct exchange *admit(struct lane *l, struct message *m, int *result) {
+    *result = m->id <= l->last_exchange ? ERR_BAD : ERR_MEMORY;
+    if (m->id <= l->last_exchange)
+        return NULL;
+    l->last_exchange = m->id;
+    struct exchange *ex = exchange_new(l, m->id);
+    if (!ex)
+        return NULL;
+    buf_put(&ex->record, m->body);
+    if (!buf_ok(&ex->record) || table_put(&l->exchanges, ex->id, ex) != 0) {
+        exchange_free(ex);
+        return NULL;
+    }
+    if (l->now)
+        ex->generation = generation_keep(l->now);
+    l->requests++;
+    return ex;
+}
+
+int exchange_take_request(struct lane *l, struct message *m) {
+    int result;
+    struct exchange *ex = admit(l, m, &result);
+    if (!ex)
+        return result;
+    if (!ex->generation || !trail_ready(l)) {
+        exchange_refuse(ex, ex->generation ? REASON_AUDIT_UNAVAILABLE : REASON_NOT_READY,
+                        (struct view){NULL, 0});
+        return 0;
+    }
+    if (request_build(ex) != 0)
+        return ERR_BAD;
+    if (!ex->verdict.allow)
+        exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
+    else if (l->exchanges.n > lane_limit(l, LIMIT_EXCHANGES))
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));
+    else
+        begin(ex);
+    return 0;
+}
+
+/* What proxy found malformed is recorded and answered like any refusal. */
+int exchange_take_malformed(struct lane *l, struct message *m) {
+    int result;
+    struct exchange *ex = admit(l, m, &result);
+    if (!ex)
+        return result;
+    struct reader r = reader_of(buf_view(&ex->record));
+    uint32_t tunnel = read_u32(&r);
+    read_u16(&r); /* the status follows from the reason */
+    uint16_t why = read_u16(&r);
+    struct view detail = read_block(&r, LANE_TEXT_MAX), bytes = read_block(&r, LANE_TEXT_MAX);
+    struct view client = read_block(&r, sizeof ex->client - 1);
+    if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT ||
+        reason_info((enum reason)why)->status == 0)
+        return ERR_BAD;
+    struct tunnel *t = tunnel_find(l, tunnel);
+    if (t) {
+        t->recorded = true;
+        memcpy(ex->sandbox, t->sandbox, sizeof ex->sandbox);
+        ex->authority = t->authority;
+        ex->trail.authority = &ex->authority;
+    } else if (l->now && !l->now->shared &&
+               view_cstr(view_str(l->now->names), ex->sandbox, sizeof ex->sandbox) != 0) {
+        ex->sandbox[0] = 0;
+    }
+    ex->trail.door = t ? t->spoke_tls ? "tls" : "connect" : "http";
+    ex->trail.tls = t && t->spoke_tls;
+    ex->trail.sandbox = view_str(ex->sandbox);
+    ex->trail.client = client;
+    ex->trail.host_sent = bytes;
+    ex->verdict = (struct verdict){.reason = (enum reason)why, .swap = -1};
+    exchange_refuse(ex, (enum reason)why, detail);
+    return 0;
+}
+
+/* An id that is known, or one that was known and is over: then NULL and 0. */
+static struct exchange *known(struct lane *l, uint32_t id, int *result) {
+    *result = id == 0 || id > l->last_exchange ? ERR_BAD : 0;
+    return table_get(&l->exchanges, id);
+}
+
+int exchange_take_body(struct lane *l, struct message *m) {
+    int result;
+    struct exchange *ex = known(l, m->id, &result);
+    return ex ? send_body(ex, m->body) : result;
+}
+
+int exchange_take_end(struct lane *l, struct message *m) {
+    int result;
+    struct exchange *ex = known(l, m->id, &result);
+    return ex ? send_end(ex) : result;
+}
+
+/* There is nobody to answer: recorded only. */
+static void end_gone(struct exchange *ex, enum reason why, struct view detail) {
+    if (!ex->decided) {
+        ex->trail.verdict = ex->verdict;
+        ex->trail.verdict.allow = false;
+        ex->trail.verdict.reason = why;
+        ex->trail.detail = detail;
+        ex->trail.generation = ex->generation ? ex->generation->number : 0;
+        if (trail_decide(ex->lane, &ex->trail, 0) != 0)
+            log_warn("the end of exchange %u is not in the audit log", ex->id);
+    }
+    exchange_finish(ex, why, detail);
+}
+
+int exchange_take_gone(struct lane *l, struct message *m) {
+    struct reader r = reader_of(m->body);
+    uint16_t why = read_u16(&r);
+    struct view detail = read_block(&r, LANE_TEXT_MAX);
+    int result;
+    if (!read_done(&r) || why >= REASON_COUNT)
+        return ERR_BAD;
+    struct exchange *ex = known(l, m->id, &result);
+    if (!ex)
+        return result;
+    end_gone(ex, why == REASON_ALLOWED ? REASON_CLIENT_CLOSED : (enum reason)why, detail);
+    return 0;
+}
+
+int exchange_take_credit(struct lane *l, struct message *m) {
+    struct reader r = reader_of(m->body);
+    uint32_t n = read_u32(&r);
+    int result;
+    if (!read_done(&r))
+        return ERR_BAD;
+    struct exchange *ex = known(l, m->id, &result);
+    if (!ex)
+        return result;
+    if (ex->credit + n > lane_limit(l, LIMIT_WINDOW) &&
+        ex->credit + n > ex->generation->limits.v[LIMIT_WINDOW])
+        return ERR_BAD;
+    ex->credit += n;
+    if (ex->paused)
+        answer_pump(ex);
+    return 0;
+}
+
+/* ---- states ---- */
+
+void exchange_advance(struct exchange *ex) {
+    if (ex->state != EXCHANGE_WAITING || !ex->upstream || ex->connecting || !ex->body_whole)
+        return;
+    if (ex->verdict.swap < 0) {
+        send_launch(ex, NULL);
+        return;
+    }
+    ex->state = EXCHANGE_LEASING;
+    size_t placeholder = ex->materials.at[ex->verdict.swap].token.n;
+    lease_get(ex->lane, &ex->upstream->key, ex->fingerprint, placeholder - PLACEHOLDER_CORE_SIZE,
+              ex);
+}
+
+void exchange_connected(struct exchange *ex, struct upstream *u) {
+    ex->upstream = u;
+    ex->connecting = false;
+    ex->connected_at = clock_mono();
+    exchange_advance(ex);
+}
+
+void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason why,
+                            struct view detail) {
+    ex->upstream = NULL;
+    ex->connecting = false;
+    if (u) {
+        ex->trail.address = view_str(u->address);
+        ex->trail.aliases = view_str(u->aliases);
+    }
+    exchange_refuse(ex, why, detail);
+}
+
+void exchange_lent(struct exchange *ex, struct lease *lease) {
+    send_launch(ex, lease);
+}
+
+void exchange_not_lent(struct exchange *ex, enum reason why) {
+    exchange_refuse(ex, why, (struct view){NULL, 0});
+}
+
+/* Nothing was asked yet: only session tickets may come. */
+static void spoke_too_early(struct exchange *ex) {
+    struct upstream *u = ex->upstream;
+    uint8_t byte;
+    size_t n = 0;
+    if (upstream_read(u, &byte, 1, &n) == TLS_WANT_READ)
+        return;
+    if (!u->reused) {
+        exchange_refuse(ex, REASON_UPSTREAM_CLOSED,
+                        VIEW("the upstream spoke or ended before it was asked"));
+        return;
+    }
+    /* A pooled connection that was closed meanwhile. */
+    ex->upstream = NULL;
+    upstream_free(u);
+    lease_forget(ex->lane, ex);
+    ex->state = EXCHANGE_WAITING;
+    send_connect(ex, true);
+}
+
+void exchange_readable(struct exchange *ex) {
+    if (ex->state == EXCHANGE_RELAYING)
+        answer_pump(ex);
+    else
+        spoke_too_early(ex);
+}
+
+void exchange_writable(struct exchange *ex) {
+    if (ex->state == EXCHANGE_RELAYING)
+        send_pump(ex);
+}
+
+/* ---- time and generations ---- */
+
+struct visit {
+    struct lane *lane;
+    uint64_t now;
+    struct exchange *found;
+};
+
+static void find_late(void *ctx, uint32_t id, void *object) {
+    struct visit *v = ctx;
+    struct exchange *ex = object;
+    (void)id;
+    if (ex->deadline <= v->now || ex->last_deadline <= v->now)
+        v->found = ex;
+}
+
+static void refuse_late(struct exchange *ex) {
+    if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
+        exchange_refuse(ex, REASON_UPSTREAM_TIMEOUT, VIEW("no byte of the answer in time"));
+    else if (ex->state == EXCHANGE_RELAYING || ex->upstream)
+        exchange_refuse(ex, REASON_REQUEST_TIMEOUT, VIEW("no byte of the request in time"));
+    else
+        exchange_refuse(ex, REASON_CONNECT_TIMEOUT, (struct view){NULL, 0});
+}
+
+static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
+    struct lane *l = ctx;
+    struct visit v = {l, loop_now(l->loop), NULL};
+    (void)fd;
+    (void)what;
+    if (!l->now)
+        return;
+    do {
+        v.found = NULL;
+        table_each(&l->exchanges, find_late, &v);
+        if (v.found)
+            refuse_late(v.found);
+    } while (v.found);
+    upstream_sweep(l, v.now);
+    lease_sweep(l, v.now);
+}
+
+int exchange_start(struct lane *l) {
+    struct timeval second = {1, 0};
+    l->sweep = event_new(loop_base(l->loop), -1, EV_PERSIST, on_sweep, l);
+    return l->sweep && event_add(l->sweep, &second) == 0 ? 0 : ERR_MEMORY;
+}
+
+static void find_older(void *ctx, uint32_t id, void *object) {
+    struct visit *v = ctx;
+    struct exchange *ex = object;
+    (void)id;
+    if (ex->generation != v->lane->now)
+        v->found = ex;
+}
+
+/* Judged by an older generation: again by the new one. What waits begins anew, what runs may go on. */
+static void judge_again(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    generation_drop(ex->generation);
+    ex->generation = generation_keep(l->now);
+    struct verdict before = ex->verdict;
+    request_judge(ex);
+    if (!ex->verdict.allow || !generation_has(l->now, view_str(ex->sandbox))) {
+        enum reason why = ex->decided         ? REASON_CUT
+                          : ex->verdict.allow ? REASON_UNKNOWN_SANDBOX
+                                              : ex->verdict.reason;
+        exchange_refuse(ex, why, VIEW("denied by a newer policy"));
+        return;
+    }
+    if (ex->state == EXCHANGE_RELAYING) {
+        /* The credential in use was chosen when its bytes left. */
+        ex->verdict.swap = before.swap;
+        return;
+    }
+    let_go(ex, false);
+    lease_forget(l, ex);
+    ex->state = EXCHANGE_WAITING;
+    send_connect(ex, false);
+}
+
+void exchange_judge_all(struct lane *l) {
+    struct visit v = {l, 0, NULL};
+    do {
+        v.found = NULL;
+        table_each(&l->exchanges, find_older, &v);
+        if (v.found)
+            judge_again(v.found);
+    } while (v.found);
+}

@@ -1,0 +1,124 @@
+/*
+ * Exchanges: one request and its answer, from the record that proxy sent to the outcome in the
+ * audit log. exchange.c holds the states; request.c makes the canonical request and has it judged;
+ * send.c is the half towards the upstream; answer.c the half towards the sandbox.
+ *
+ *   JUDGING -> WAITING -> LEASING -> RELAYING -> (gone)
+ *
+ * A refusal is possible until the answer's head was sent; after that the exchange is cut, so that
+ * the truncation shows.
+ */
+#ifndef EGRESS_EXCHANGE_H
+#define EGRESS_EXCHANGE_H
+
+#include "egress/guard.h"
+#include "egress/inspection.h"
+#include "egress/lease.h"
+#include "egress/trail.h"
+#include "egress/upstream.h"
+#include "http/message.h"
+#include "policy/placeholder.h"
+
+enum exchange_state {
+    EXCHANGE_JUDGING, /* within the handler of LANE_REQUEST */
+    EXCHANGE_WAITING, /* for the upstream's connection, and for as much of the body as is judged whole */
+    EXCHANGE_LEASING,  /* for the secret */
+    EXCHANGE_RELAYING, /* bytes may leave: the decision is recorded */
+};
+
+struct exchange {
+    struct lane *lane;
+    uint32_t id;
+    enum exchange_state state;
+    struct generation *generation; /* the one it was judged by */
+
+    /* the canonical request (request.c) */
+    struct buf record;    /* what proxy sent; request's views point into it */
+    struct buf canonical; /* the canonical target; target's views point into it */
+    struct request_head request;
+    struct authority authority;
+    struct target target;
+    struct materials materials;
+    struct verdict verdict;
+    uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the placeholder that is to be replaced */
+    char sandbox[IDENTITY_SIZE];
+    char client[128];
+    uint32_t tunnel;
+    bool tls;
+
+    /* the record (trail.c) */
+    struct trail trail;
+    bool decided; /* the decision is written */
+
+    /* towards the upstream (send.c) */
+    struct upstream *upstream; /* NULL until connected */
+    bool connecting, retried;
+    struct lease *lease;
+    struct buf
+        head; /* serialised head and what fits behind it; in the arena when a secret is in it */
+    struct buf body; /* received from proxy and not yet framed */
+    struct buf wire; /* framed, not yet written */
+    struct placeholder_stream stream;
+    struct inspection *inspection; /* of the body, or NULL */
+    uint64_t body_received, body_cleared,
+        body_framed;      /* bytes of body: received, inspected, sent on */
+    uint32_t credit_owed; /* bytes framed and not yet given back to proxy as credit */
+    bool body_ended, last_framed, send_failed, request_sent;
+
+    /* towards the sandbox (answer.c) */
+    struct guard_stream guard;   /* its set is NULL when this answer is not scanned */
+    struct inspection *decoding; /* of the answer's body, or NULL */
+    struct buf plain;            /* decoded and not yet sent on */
+    uint64_t credit;             /* bytes proxy can still take */
+    uint64_t answer_bytes, masked;
+    uint16_t status; /* of the final answer; 0 before its head */
+    bool answer_ended, paused, decoded_all, reusable;
+
+    bool interim;       /* the head that was read last is a 1xx: its end is not the end */
+    struct event *hold; /* releases what the guard holds back */
+
+    struct event *body_wait; /* ends the wait for a whole body */
+    bool body_whole;         /* enough of the body is here, or it has waited long enough */
+    uint64_t started, connected_at, first_at; /* monotonic nanoseconds */
+    uint64_t deadline, last_deadline;         /* of the present phase; of the whole exchange */
+    struct exchange *next_spare;
+};
+
+/* ---- messages of proxy (anything but 0 ends the lane) ---- */
+MUST_USE int exchange_take_request(struct lane *l, struct message *m);
+MUST_USE int exchange_take_malformed(struct lane *l, struct message *m);
+MUST_USE int exchange_take_body(struct lane *l, struct message *m);
+MUST_USE int exchange_take_end(struct lane *l, struct message *m);
+MUST_USE int exchange_take_gone(struct lane *l, struct message *m);
+MUST_USE int exchange_take_credit(struct lane *l, struct message *m);
+
+/* ---- events from the other files ---- */
+void exchange_connected(struct exchange *ex, struct upstream *u);
+/* u is about to be freed; NULL when there was none. */
+void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason why,
+                            struct view detail);
+void exchange_readable(struct exchange *ex);
+void exchange_writable(struct exchange *ex);
+void exchange_lent(struct exchange *ex, struct lease *lease);
+void exchange_not_lent(struct exchange *ex, enum reason why);
+struct generation *exchange_generation(struct exchange *ex);
+
+/* ---- used by request.c, send.c, answer.c ---- */
+
+/* Goes on from WAITING as far as possible. */
+void exchange_advance(struct exchange *ex);
+/*
+ * Ends it with a refusal where that is still possible, else cuts it. detail is for the record. The
+ * exchange is gone afterwards.
+ */
+void exchange_refuse(struct exchange *ex, enum reason why, struct view detail);
+/* Ends it: recorded, upstream released or closed. reason REASON_ALLOWED when all went well. */
+void exchange_finish(struct exchange *ex, enum reason why, struct view detail);
+
+/* ---- time and generations ---- */
+MUST_USE int exchange_start(struct lane *l);
+/* A generation was committed: what it denies is cut, what has not left is judged again. */
+void exchange_judge_all(struct lane *l);
+size_t exchange_count(const struct lane *l);
+
+#endif

@@ -1,0 +1,163 @@
+#include "egress/inspection.h"
+
+#include "egress/answer.h"
+#include "egress/send.h"
+
+#include <stdlib.h>
+
+/* Deflate grows a byte to 1032 at most: this much at once keeps the answer within a channel's bounds. */
+enum { DECODE_PIECE = 4096, DECODE_QUEUE = 256 * 1024 };
+
+struct inspection {
+    uint32_t id;
+    struct lane *lane;
+    struct exchange *exchange;
+    bool decodes;
+    struct buf queue; /* decoding: not yet handed over */
+    size_t in_hand;   /* decoding: handed over and not yet consumed */
+    bool ended, end_sent;
+};
+
+struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum inspect_job job,
+                                  struct view argument, uint64_t grow_to) {
+    struct inspection *i = l->inspect ? calloc(1, sizeof *i) : NULL;
+    if (!i)
+        return NULL;
+    if (++l->last_job == 0)
+        l->last_job = 1;
+    i->id = l->last_job;
+    i->lane = l;
+    i->exchange = ex;
+    i->decodes = job == INSPECT_GUNZIP || job == INSPECT_INFLATE;
+    buf_init(&i->queue, DECODE_QUEUE);
+    if (table_put(&l->jobs, i->id, i) != 0) {
+        free(i);
+        return NULL;
+    }
+    struct buf *b = channel_begin(l->inspect, INSPECT_OPEN, i->id, 0);
+    buf_put_u8(b, (uint8_t)job);
+    buf_put_block(b, argument);
+    buf_put_u64(b, grow_to);
+    channel_end(l->inspect);
+    return i;
+}
+
+void inspection_free(struct inspection *i) {
+    if (!i)
+        return;
+    table_take(&i->lane->jobs, i->id);
+    if (i->lane->inspect)
+        channel_send(i->lane->inspect, INSPECT_CLOSE, i->id, 0, (struct view){NULL, 0});
+    buf_free(&i->queue);
+    free(i);
+}
+
+static void hand_over(struct inspection *i) {
+    struct lane *l = i->lane;
+    if (i->in_hand == 0 && buf_len(&i->queue) > 0) {
+        struct view piece = view_head(buf_view(&i->queue), DECODE_PIECE);
+        channel_send(l->inspect, INSPECT_DATA, i->id, 0, piece);
+        i->in_hand = piece.n;
+        buf_consume(&i->queue, piece.n);
+    }
+    if (i->ended && !i->end_sent && buf_len(&i->queue) == 0) {
+        i->end_sent = true;
+        channel_send(l->inspect, INSPECT_END, i->id, 0, (struct view){NULL, 0});
+    }
+}
+
+void inspection_feed(struct inspection *i, struct view bytes) {
+    if (i->decodes) {
+        buf_put(&i->queue, bytes);
+        hand_over(i);
+        return;
+    }
+    while (bytes.n > 0) {
+        struct view piece = view_head(bytes, INSPECT_PIECE_MAX);
+        channel_send(i->lane->inspect, INSPECT_DATA, i->id, 0, piece);
+        bytes = view_skip(bytes, piece.n);
+    }
+}
+
+void inspection_end(struct inspection *i) {
+    i->ended = true;
+    hand_over(i);
+}
+
+size_t inspection_waiting(const struct inspection *i) {
+    return buf_len(&i->queue);
+}
+
+/* ---- messages ---- */
+
+static int take_plain(struct inspection *i, struct reader *r) {
+    uint32_t consumed = read_u32(r);
+    if (r->bad || !i->decodes || consumed > i->in_hand)
+        return ERR_BAD;
+    i->in_hand -= consumed;
+    hand_over(i);
+    answer_decoded(i->exchange, r->rest);
+    return 0;
+}
+
+static int take_clear(struct inspection *i, struct reader *r) {
+    uint32_t n = read_u32(r);
+    if (!read_done(r) || i->decodes)
+        return ERR_BAD;
+    send_cleared(i->exchange, n);
+    return 0;
+}
+
+static int take_found(struct inspection *i, struct reader *r) {
+    struct view name = read_block(r, INSPECT_PIECE_MAX), value = read_block(r, INSPECT_PIECE_MAX);
+    if (!read_done(r) || i->decodes)
+        return ERR_BAD;
+    send_found(i->exchange, name, value);
+    return 0;
+}
+
+static int take_bad(struct inspection *i, struct reader *r) {
+    struct view why = read_block(r, INSPECT_PIECE_MAX);
+    if (!read_done(r))
+        return ERR_BAD;
+    exchange_refuse(i->exchange, i->decodes ? REASON_MALFORMED_ANSWER : REASON_MALFORMED_REQUEST,
+                    why);
+    return 0;
+}
+
+static int take_done(struct inspection *i) {
+    if (i->decodes)
+        answer_decoded_all(i->exchange);
+    else
+        send_scanned(i->exchange);
+    return 0;
+}
+
+int inspection_take(struct lane *l, struct message *m) {
+    struct inspection *i = table_get(&l->jobs, m->id);
+    struct reader r = reader_of(m->body);
+    /* A job that was closed a moment ago still answers. */
+    if (!i)
+        return 0;
+    switch (m->type) {
+    case INSPECT_PLAIN:
+        return take_plain(i, &r);
+    case INSPECT_CLEAR:
+        return take_clear(i, &r);
+    case INSPECT_FOUND:
+        return take_found(i, &r);
+    case INSPECT_BAD:
+        return take_bad(i, &r);
+    case INSPECT_DONE:
+        return take_done(i);
+    default:
+        return ERR_BAD;
+    }
+}
+
+void inspection_lose_all(struct lane *l) {
+    uint32_t id;
+    struct inspection *i;
+    while ((i = table_any(&l->jobs, &id)) != NULL)
+        exchange_refuse(i->exchange, REASON_INSPECT_UNAVAILABLE, (struct view){NULL, 0});
+}

@@ -1,0 +1,29 @@
+/*
+ * Egress's side of inspect: one inspection is one body that is scanned for credentials (a
+ * request's) or decoded (an answer's).
+ */
+#ifndef EGRESS_INSPECTION_H
+#define EGRESS_INSPECTION_H
+
+#include "egress/inspect_messages.h"
+#include "egress/lane.h"
+
+struct inspection;
+
+/* NULL when inspect is away or memory is short: refuse with REASON_INSPECT_UNAVAILABLE. */
+struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum inspect_job job,
+                                  struct view argument, uint64_t grow_to);
+/* Tells inspect to forget it; NULL is fine. */
+void inspection_free(struct inspection *i);
+/* Scanning: at most INSPECT_WINDOW unanswered bytes. Decoding: queued, and handed over bit by bit. */
+void inspection_feed(struct inspection *i, struct view bytes);
+void inspection_end(struct inspection *i);
+/* Decoding: encoded bytes that wait; stop feeding while it is large. */
+size_t inspection_waiting(const struct inspection *i);
+
+/* Messages of inspect. Anything but 0 drops its channel. */
+MUST_USE int inspection_take(struct lane *l, struct message *m);
+/* Inspect is gone: exchanges that need it are refused. */
+void inspection_lose_all(struct lane *l);
+
+#endif

@@ -1,0 +1,314 @@
+#include "egress/lease.h"
+
+#include "base/digest.h"
+#include "base/secret.h"
+#include "broker/broker_messages.h"
+#include "egress/ask.h"
+#include "egress/exchange.h"
+#include "egress/hostile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RETRY_MS = 20 };
+#define SECOND UINT64_C(1000000000)
+
+struct waiting {
+    struct exchange *exchange;
+    struct waiting *next;
+};
+
+/* Keyed as the connection it is for: one sandbox, authority, credential and generation. */
+struct lease {
+    struct lane *lane;
+    struct upstream_key key;
+    uint8_t fingerprint[FINGERPRINT_SIZE];
+    size_t prefix;
+    struct buf secret; /* in the arena; empty while it is asked for */
+    uint64_t expires, give_up;
+    uint32_t ask;
+    struct event *retry;
+    struct waiting *waiting;
+    struct lease *next;
+};
+
+struct guarded {
+    char sandbox[IDENTITY_SIZE];
+    struct guard_set *set;
+    struct guarded *next;
+};
+
+/* ---- guards ---- */
+
+static struct guarded *guarded_find(struct lane *l, struct view sandbox) {
+    struct guarded *g = l->guarded;
+    while (g && !view_equal(view_str(g->sandbox), sandbox))
+        g = g->next;
+    return g;
+}
+
+static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
+    struct guarded *g = calloc(1, sizeof *g);
+    uint64_t random;
+    if (!g)
+        return NULL;
+    random_bytes(&random, sizeof random);
+    g->set = guard_set_new(lane_limit(l, LIMIT_SECRETS), lane_limit(l, LIMIT_GUARD_RUN), random);
+    if (!g->set || view_cstr(sandbox, g->sandbox, sizeof g->sandbox) != 0) {
+        guard_set_free(g->set);
+        free(g);
+        return NULL;
+    }
+    g->next = l->guarded;
+    l->guarded = g;
+    return g;
+}
+
+/* Also when nothing is lent yet: a parallel request may be lent a secret while this answer streams. */
+struct guard_set *lease_guard(struct lane *l, struct view sandbox) {
+    struct guarded *g = guarded_find(l, sandbox);
+    if (!g && policy_sandbox_credentials(l->now->policy, sandbox) > 0)
+        g = guarded_new(l, sandbox);
+    return g ? g->set : NULL;
+}
+
+/* Before a secret leaves, answers are scanned for it: what cannot be guarded is not used. */
+static int guard(struct lane *l, const struct lease *lease) {
+    struct view sandbox = view_str(lease->key.sandbox);
+    struct guarded *g = guarded_find(l, sandbox);
+    if (!g)
+        g = guarded_new(l, sandbox);
+    if (!g)
+        return ERR_MEMORY;
+    uint64_t until = loop_now(l->loop) + lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
+    return guard_set_add(g->set, buf_view(&lease->secret), lease->prefix, until);
+}
+
+/* ---- leases ---- */
+
+static void lease_free(struct lane *l, struct lease *lease) {
+    struct lease **at = &l->leases;
+    while (*at != lease)
+        at = &(*at)->next;
+    *at = lease->next;
+    if (lease->ask)
+        ask_forget(l, lease->ask);
+    if (lease->retry)
+        event_free(lease->retry);
+    while (lease->waiting) {
+        struct waiting *w = lease->waiting;
+        lease->waiting = w->next;
+        free(w);
+    }
+    buf_free(&lease->secret);
+    free(lease);
+}
+
+static struct lease *lease_find(struct lane *l, const struct upstream_key *key) {
+    struct lease *lease = l->leases;
+    while (lease && memcmp(&lease->key, key, sizeof *key) != 0)
+        lease = lease->next;
+    return lease;
+}
+
+static struct exchange *next_waiting(struct lease *lease) {
+    struct waiting *w = lease->waiting;
+    if (!w)
+        return NULL;
+    struct exchange *ex = w->exchange;
+    lease->waiting = w->next;
+    free(w);
+    return ex;
+}
+
+static void refuse_waiting(struct lane *l, struct lease *lease, enum reason why) {
+    struct exchange *ex;
+    while ((ex = next_waiting(lease)) != NULL)
+        exchange_not_lent(ex, why);
+    lease_free(l, lease);
+}
+
+static void use(struct lane *l, struct lease *lease, struct exchange *ex) {
+    if (guard(l, lease) == 0)
+        exchange_lent(ex, lease);
+    else
+        exchange_not_lent(ex, REASON_TOO_MANY);
+}
+
+static void on_lost(struct lane *l, void *ctx, enum reason why) {
+    struct lease *lease = ctx;
+    lease->ask = 0;
+    refuse_waiting(l, lease, why);
+}
+
+static void ask_broker(struct lane *l, struct lease *lease) {
+    lease->ask =
+        l->broker ? ask_new(l, ROLE_BROKER, lane_limit(l, LIMIT_ASK_TIME), on_lost, lease) : 0;
+    if (!lease->ask) {
+        refuse_waiting(l, lease, REASON_BROKER_UNAVAILABLE);
+        return;
+    }
+    struct buf *b = channel_begin(l->broker, LEASE_ASK, lease->ask, lease->key.generation);
+    buf_put_block(b, view_str(lease->key.sandbox));
+    buf_put_block(b, view_str(lease->key.credential));
+    buf_put_block(b, view_str(lease->key.authority.host));
+    buf_put_u16(b, lease->key.authority.port);
+    buf_put(b, view_of(lease->fingerprint, sizeof lease->fingerprint));
+    channel_end(l->broker);
+}
+
+static struct lease *lease_new(struct lane *l, const struct upstream_key *key,
+                               const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix) {
+    struct lease *lease = calloc(1, sizeof *lease);
+    if (!lease)
+        return NULL;
+    lease->lane = l;
+    lease->key = *key;
+    lease->prefix = prefix;
+    memcpy(lease->fingerprint, fingerprint, FINGERPRINT_SIZE);
+    buf_init_secret(&lease->secret, SECRET_MAX);
+    lease->give_up = loop_now(l->loop) + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
+    lease->next = l->leases;
+    l->leases = lease;
+    return lease;
+}
+
+static bool wait_for(struct lease *lease, struct exchange *ex) {
+    struct waiting *w = calloc(1, sizeof *w);
+    if (!w)
+        return false;
+    *w = (struct waiting){ex, lease->waiting};
+    lease->waiting = w;
+    return true;
+}
+
+void lease_get(struct lane *l, const struct upstream_key *key,
+               const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix, struct exchange *ex) {
+    struct lease *lease = lease_find(l, key);
+    if (lease && buf_len(&lease->secret) > 0 && lease->expires <= loop_now(l->loop)) {
+        lease_free(l, lease);
+        lease = NULL;
+    }
+    if (lease && buf_len(&lease->secret) > 0) {
+        use(l, lease, ex);
+        return;
+    }
+    bool asked = lease != NULL;
+    if (!lease)
+        lease = lease_new(l, key, fingerprint, prefix);
+    if (!lease || !wait_for(lease, ex)) {
+        exchange_not_lent(ex, REASON_TOO_MANY);
+        return;
+    }
+    if (!asked)
+        ask_broker(l, lease);
+}
+
+void lease_forget(struct lane *l, struct exchange *ex) {
+    for (struct lease *lease = l->leases; lease; lease = lease->next) {
+        for (struct waiting **at = &lease->waiting; *at; at = &(*at)->next) {
+            if ((*at)->exchange != ex)
+                continue;
+            struct waiting *w = *at;
+            *at = w->next;
+            free(w);
+            return;
+        }
+    }
+}
+
+struct view lease_secret(const struct lease *lease) {
+    return buf_view(&lease->secret);
+}
+
+/* ---- broker's answers ---- */
+
+int lease_take(struct lane *l, struct message *m) {
+    if (hostile_heard("lease", m, true))
+        return 0;
+    struct reader r = reader_of(m->body);
+    read_u32(&r); /* version: broker records it */
+    uint32_t seconds = read_u32(&r);
+    struct view secret = read_block(&r, SECRET_MAX);
+    if (!read_done(&r) || secret.n == 0)
+        return ERR_BAD;
+    struct lease *lease = ask_take(l, ROLE_BROKER, m->id);
+    if (!lease)
+        return 0;
+    lease->ask = 0;
+    buf_put(&lease->secret, secret);
+    lease->expires = loop_now(l->loop) + seconds * SECOND;
+    if (!buf_ok(&lease->secret)) {
+        refuse_waiting(l, lease, REASON_TOO_MANY);
+        return 0;
+    }
+    struct exchange *ex;
+    while ((ex = next_waiting(lease)) != NULL)
+        use(l, lease, ex);
+    return 0;
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *ctx) {
+    struct lease *lease = ctx;
+    (void)fd;
+    (void)what;
+    ask_broker(lease->lane, lease);
+}
+
+static bool retry_later(struct lane *l, struct lease *lease) {
+    struct timeval soon = {0, RETRY_MS * 1000};
+    if (loop_now(l->loop) >= lease->give_up)
+        return false;
+    if (!lease->retry)
+        lease->retry = event_new(loop_base(l->loop), -1, 0, on_retry, lease);
+    return lease->retry && event_add(lease->retry, &soon) == 0;
+}
+
+int lease_take_refused(struct lane *l, struct message *m) {
+    if (hostile_heard("lease", m, false))
+        return 0;
+    struct reader r = reader_of(m->body);
+    uint16_t why = read_u16(&r);
+    if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)
+        return ERR_BAD;
+    struct lease *lease = ask_take(l, ROLE_BROKER, m->id);
+    if (!lease)
+        return 0;
+    lease->ask = 0;
+    if (why == REASON_NOT_READY && retry_later(l, lease))
+        return 0;
+    refuse_waiting(l, lease, (enum reason)why);
+    return 0;
+}
+
+/* Rotated or removed: the next request asks again. The guard goes on looking for the old value. */
+int lease_take_drop(struct lane *l, struct message *m) {
+    struct reader r = reader_of(m->body);
+    struct view credential = read_block(&r, CREDENTIAL_NAME_MAX);
+    if (!read_done(&r))
+        return ERR_BAD;
+    for (struct lease *lease = l->leases, *next; lease; lease = next) {
+        next = lease->next;
+        if (view_equal(view_str(lease->key.credential), credential) && buf_len(&lease->secret) > 0)
+            lease_free(l, lease);
+    }
+    return 0;
+}
+
+void lease_sweep(struct lane *l, uint64_t now) {
+    for (struct lease *lease = l->leases, *next; lease; lease = next) {
+        next = lease->next;
+        if (buf_len(&lease->secret) > 0 && lease->expires <= now)
+            lease_free(l, lease);
+    }
+    for (struct guarded *g = l->guarded; g; g = g->next)
+        guard_set_expire(g->set, now);
+}
+
+void lease_drop_all(struct lane *l) {
+    for (struct lease *lease = l->leases, *next; lease; lease = next) {
+        next = lease->next;
+        if (!lease->waiting)
+            lease_free(l, lease);
+    }
+}

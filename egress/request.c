@@ -1,0 +1,258 @@
+#include "egress/request.h"
+
+#include "base/digest.h"
+#include "egress/lane_messages.h"
+#include "egress/tunnel.h"
+
+#include <string.h>
+
+/* ---- fields that never leave ---- */
+
+/* Besides hop-by-hop fields, which http1 has taken out: identity, forwarding and overriding (HD, PN-09). */
+static const char *const dropped[] = {
+    "proxy-authorization",
+    "proxy-connection",
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-forwarded-port",
+    "x-forwarded-server",
+    "x-forwarded-prefix",
+    "x-real-ip",
+    "x-client-ip",
+    "client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-original-url",
+    "x-rewrite-url",
+    "x-original-host",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-http-host-override",
+    "alt-used",
+    "http2-settings",
+    "proxy",
+    "early-data",
+    "expect",
+};
+
+static void drop_fields(struct fields *f) {
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        fields_remove(f, view_str(dropped[i]));
+}
+
+/* ---- reading ---- */
+
+struct sent {
+    uint32_t tunnel;
+    uint8_t tls, n_tokens;
+    struct view token, client;
+};
+
+static int read_record(struct exchange *ex, struct sent *s) {
+    struct reader r = reader_of(buf_view(&ex->record));
+    s->tunnel = read_u32(&r);
+    s->tls = read_u8(&r);
+    s->n_tokens = read_u8(&r);
+    s->token = read_block(&r, LANE_TEXT_MAX);
+    s->client = read_block(&r, sizeof ex->client - 1);
+    if (r.bad || s->tls > 1 || request_read(&r, &ex->request) != 0 || !read_done(&r))
+        return ERR_BAD;
+    if (ex->request.form == FORM_AUTHORITY ||
+        view_cstr(s->client, ex->client, sizeof ex->client) != 0)
+        return ERR_BAD;
+    ex->tunnel = s->tunnel;
+    ex->tls = s->tls != 0;
+    return 0;
+}
+
+/* ---- who and where ---- */
+
+static enum reason refuse_text(struct exchange *ex, enum reason why, const char *text) {
+    ex->trail.detail = view_str(text);
+    return why;
+}
+
+/* What was said inside a tunnel must be about the tunnel's authority. */
+static enum reason place_in_tunnel(struct exchange *ex, const struct tunnel *t) {
+    struct authority said;
+    const char *text = NULL;
+    memcpy(ex->sandbox, t->sandbox, sizeof ex->sandbox);
+    ex->authority = t->authority;
+    ex->trail.authority = &ex->authority;
+    if (ex->request.form == FORM_ABSOLUTE &&
+        (authority_parse(ex->request.authority, t->authority.port, &said, &text) != 0 ||
+         !authority_equal(&said, &t->authority) || ex->request.https != ex->tls))
+        return refuse_text(ex, REASON_MALFORMED_REQUEST,
+                           "an absolute target that is not the tunnel's");
+    if (!ex->request.has_host)
+        return ex->request.minor == 0 ? REASON_ALLOWED
+                                      : refuse_text(ex, REASON_MALFORMED_REQUEST, "no Host field");
+    if (authority_parse(ex->request.host, t->authority.port, &said, &text) != 0)
+        return refuse_text(ex, REASON_MALFORMED_AUTHORITY, text);
+    return authority_equal(&said, &t->authority) ? REASON_ALLOWED : REASON_AUTHORITY_MISMATCH;
+}
+
+/* Plain proxying: the target decides, and a Host that says otherwise is refused. */
+static enum reason place_by_target(struct exchange *ex) {
+    struct authority said;
+    const char *text = NULL;
+    if (ex->request.form != FORM_ABSOLUTE)
+        return refuse_text(ex, REASON_MALFORMED_REQUEST,
+                           "a proxy needs an absolute target or CONNECT");
+    if (ex->request.https)
+        return refuse_text(ex, REASON_MALFORMED_REQUEST, "https goes through CONNECT");
+    if (authority_parse(ex->request.authority, 80, &ex->authority, &text) != 0)
+        return refuse_text(ex, REASON_MALFORMED_AUTHORITY, text);
+    ex->trail.authority = &ex->authority;
+    if (!ex->request.has_host)
+        return REASON_ALLOWED;
+    if (authority_parse(ex->request.host, 80, &said, &text) != 0)
+        return refuse_text(ex, REASON_MALFORMED_AUTHORITY, text);
+    return authority_equal(&said, &ex->authority) ? REASON_ALLOWED : REASON_AUTHORITY_MISMATCH;
+}
+
+static int find_place(struct exchange *ex, const struct sent *s, enum reason *why) {
+    if (s->tunnel == 0) {
+        if (ex->tls)
+            return ERR_BAD;
+        if (identity_find(ex->lane, s->n_tokens, s->token, ex->sandbox, why) != 0)
+            return 0;
+        *why = place_by_target(ex);
+        return 0;
+    }
+    struct tunnel *t = tunnel_find(ex->lane, s->tunnel);
+    if (!t || t->spoke_tls != ex->tls)
+        return ERR_BAD;
+    t->recorded = true;
+    *why = place_in_tunnel(ex, t);
+    return 0;
+}
+
+/* ---- the target ---- */
+
+static bool query_overrides_method(const struct target *t) {
+    struct view rest = t->query, name, value;
+    while (t->has_query && target_pair(&rest, &name, &value))
+        if (view_equal_nocase(name, VIEW("_method")) ||
+            view_equal_nocase(name, VIEW("x-http-method-override")))
+            return true;
+    return false;
+}
+
+static enum reason find_target(struct exchange *ex) {
+    const char *text = NULL;
+    size_t segments = ex->generation->limits.v[LIMIT_PATH_SEGMENTS];
+    if (view_equal(ex->request.method, VIEW("TRACE")) ||
+        view_equal(ex->request.method, VIEW("CONNECT")) ||
+        view_equal(ex->request.method, VIEW("PRI")))
+        return REASON_METHOD_REFUSED;
+    if (ex->request.form == FORM_ASTERISK)
+        return refuse_text(ex, REASON_MALFORMED_TARGET,
+                           "the target * names no resource that a rule could allow");
+    int result = target_parse(ex->request.target, segments, &ex->canonical, &ex->target, &text);
+    if (result == ERR_LIMIT)
+        return REASON_TARGET_TOO_LONG;
+    if (result != 0)
+        return refuse_text(ex, REASON_MALFORMED_TARGET, text);
+    ex->trail.target = &ex->target;
+    if (ex->request.upgrade)
+        return REASON_UPGRADE_NOT_ALLOWED;
+    return query_overrides_method(&ex->target) ? REASON_METHOD_OVERRIDE : REASON_ALLOWED;
+}
+
+/* ---- credentials ---- */
+
+static void find_origin(struct exchange *ex, struct material *m) {
+    uint8_t fingerprint[FINGERPRINT_SIZE];
+    struct view sandbox, credential;
+    digest_sha256(m->token, fingerprint);
+    m->origin = ORIGIN_FOREIGN;
+    if (!generation_issued(ex->generation, fingerprint, &sandbox, &credential)) {
+        /* A placeholder of ours that is in no registry was revoked. */
+        if (placeholder_is(m->token))
+            m->origin = ORIGIN_OTHER;
+        return;
+    }
+    bool ours = view_equal(sandbox, view_str(ex->sandbox));
+    m->origin = ours ? ORIGIN_OURS : ORIGIN_OTHER;
+    if (ours)
+        m->credential = credential;
+}
+
+/* Materials of one field that are ours may stand there; any other placeholder in it may not. */
+static bool field_hides_placeholder(const struct materials *m, size_t from, struct view value) {
+    for (size_t i = from; i < m->n; i++)
+        if (placeholder_is(m->at[i].token))
+            return false;
+    return placeholder_inside(value);
+}
+
+static bool find_materials(struct exchange *ex) {
+    struct materials *m = &ex->materials;
+    bool elsewhere = placeholder_inside(ex->request.method);
+    m->n = m->used = 0;
+    m->overflow = false;
+    for (size_t i = 0; i < ex->request.fields.n; i++) {
+        const struct field *f = &ex->request.fields.at[i];
+        size_t from = m->n;
+        provenance_field(f->name, f->value, m);
+        elsewhere =
+            elsewhere || field_hides_placeholder(m, from, f->value) || placeholder_inside(f->name);
+    }
+    size_t from = m->n;
+    provenance_target(&ex->target, m);
+    elsewhere = elsewhere || field_hides_placeholder(m, from, ex->target.path) ||
+                (ex->target.has_query && field_hides_placeholder(m, from, ex->target.query));
+    for (size_t i = 0; i < m->n; i++)
+        find_origin(ex, &m->at[i]);
+    ex->trail.materials = m;
+    return elsewhere;
+}
+
+void request_judge(struct exchange *ex) {
+    bool elsewhere = find_materials(ex);
+    struct request_facts facts = {.sandbox = view_str(ex->sandbox),
+                                  .tls = ex->tls,
+                                  .authority = &ex->authority,
+                                  .method = ex->request.method,
+                                  .target = &ex->target,
+                                  .materials = &ex->materials,
+                                  .placeholder_elsewhere = elsewhere};
+    ex->verdict = policy_judge(ex->generation->policy, &facts);
+    if (ex->verdict.allow && ex->verdict.swap >= 0)
+        digest_sha256(ex->materials.at[ex->verdict.swap].token, ex->fingerprint);
+}
+
+/* ---- all of it ---- */
+
+static void deny(struct exchange *ex, enum reason why) {
+    ex->verdict = (struct verdict){.reason = why, .swap = -1};
+}
+
+int request_build(struct exchange *ex) {
+    struct sent sent;
+    enum reason why = REASON_NOT_READY;
+    if (read_record(ex, &sent) != 0)
+        return ERR_BAD;
+    ex->trail.door = ex->tls ? "tls" : ex->tunnel ? "connect" : "http";
+    ex->trail.client = view_str(ex->client);
+    ex->trail.method = ex->request.method;
+    ex->trail.tls = ex->tls;
+    ex->trail.host_sent =
+        view_is_empty(ex->request.authority) ? ex->request.host : ex->request.authority;
+    if (find_place(ex, &sent, &why) != 0)
+        return ERR_BAD;
+    ex->trail.sandbox = view_str(ex->sandbox);
+    drop_fields(&ex->request.fields);
+    if (why == REASON_ALLOWED)
+        why = find_target(ex);
+    if (why != REASON_ALLOWED)
+        deny(ex, why);
+    else
+        request_judge(ex);
+    return 0;
+}

@@ -1,0 +1,390 @@
+#include "egress/send.h"
+
+#include "egress/answer.h"
+#include "egress/lane_messages.h"
+#include "egress/substitute.h"
+
+#include <string.h>
+
+/* A body of up to WHOLE bytes is judged whole before a byte leaves; a slower or longer one piece by piece. */
+enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
+#define SECOND UINT64_C(1000000000)
+
+/* ---- what is to be looked for in a body ---- */
+
+/* The media type without parameters, and the value of one of them. */
+static struct view media_type(struct view value, struct view wanted, struct view *parameter) {
+    struct view rest = value, type = view_trim(view_cut(&rest, ';'));
+    while (rest.n > 0) {
+        struct view item = view_trim(view_cut(&rest, ';'));
+        struct view name = view_cut(&item, '=');
+        if (!view_equal_nocase(name, wanted))
+            continue;
+        if (item.n >= 2 && item.p[0] == '"' && item.p[item.n - 1] == '"')
+            item = view_slice(item, 1, item.n - 1);
+        *parameter = item;
+    }
+    return type;
+}
+
+static bool is_json(struct view type) {
+    return view_equal_nocase(type, VIEW("application/json")) ||
+           view_equal_nocase(type, VIEW("text/json")) ||
+           (type.n > 5 && view_equal_nocase(view_skip(type, type.n - 5), VIEW("+json")));
+}
+
+/* Types that some APIs read as JSON whatever they are called. */
+static bool may_be_json(struct view type) {
+    return view_is_empty(type) || view_equal_nocase(type, VIEW("text/plain")) ||
+           view_equal_nocase(type, VIEW("application/x-www-form-urlencoded"));
+}
+
+/* Which scan a body with this type and beginning needs; false for none. */
+static bool choose_scan(const struct exchange *ex, uint8_t first, enum inspect_job *job,
+                        struct view *boundary) {
+    struct view value = {NULL, 0};
+    fields_find(&ex->request.fields, VIEW("content-type"), &value);
+    struct view type = media_type(value, VIEW("boundary"), boundary);
+    *job = INSPECT_JSON;
+    if (is_json(type) || (may_be_json(type) && first == '{'))
+        return true;
+    *job = INSPECT_FORM;
+    if (view_equal_nocase(type, VIEW("application/x-www-form-urlencoded")))
+        return true;
+    *job = INSPECT_MULTIPART;
+    return view_equal_nocase(type, VIEW("multipart/form-data"));
+}
+
+static bool is_coded(const struct exchange *ex) {
+    struct view coding;
+    return fields_find(&ex->request.fields, VIEW("content-encoding"), &coding) > 0 &&
+           !view_equal_nocase(coding, VIEW("identity"));
+}
+
+static enum reason open_scan(struct exchange *ex, uint8_t first) {
+    enum inspect_job job;
+    struct view boundary = {NULL, 0};
+    if (service_accepts_any(ex->verdict.service) || !choose_scan(ex, first, &job, &boundary))
+        return REASON_ALLOWED;
+    if (is_coded(ex))
+        return REASON_BODY_CODING;
+    ex->inspection = inspection_new(ex, ex->lane, job, boundary, 0);
+    return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
+}
+
+enum reason send_prepare(struct exchange *ex) {
+    uint64_t most = ex->generation->limits.v[LIMIT_REQUEST_BODY];
+    placeholder_stream_init(&ex->stream);
+    ex->body_whole = ex->request.framing == FRAMING_NONE;
+    if (most && ex->request.framing == FRAMING_LENGTH && ex->request.length > most)
+        return REASON_BODY_TOO_LARGE;
+    return REASON_ALLOWED;
+}
+
+/* ---- connecting ---- */
+
+void send_connect(struct exchange *ex, bool fresh) {
+    struct upstream_key key;
+    memset(&key, 0, sizeof key);
+    key.authority = ex->authority;
+    key.generation = ex->generation->number;
+    key.tls = ex->tls;
+    memcpy(key.sandbox, ex->sandbox, sizeof key.sandbox);
+    if (ex->verdict.swap >= 0 && view_cstr(service_credential(ex->verdict.service), key.credential,
+                                           sizeof key.credential) != 0) {
+        exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, VIEW("the credential's name is too long"));
+        return;
+    }
+    ex->retried = ex->retried || fresh;
+    ex->connecting = true;
+    upstream_get(ex->lane, &key, fresh, ex);
+}
+
+bool send_retry(struct exchange *ex) {
+    static const char *const safe[] = {"GET", "HEAD", "OPTIONS"};
+    struct upstream *u = ex->upstream;
+    bool may = false;
+    for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
+        may = may || view_equal(ex->request.method, view_str(safe[i]));
+    if (!may || !u->reused || ex->retried || ex->request.framing != FRAMING_NONE)
+        return false;
+    ex->upstream = NULL;
+    upstream_free(u);
+    buf_free(&ex->head);
+    ex->state = EXCHANGE_WAITING;
+    ex->request_sent = ex->send_failed = ex->paused = false;
+    send_connect(ex, true);
+    return true;
+}
+
+/* ---- the body as it comes ---- */
+
+static int refuse_body(struct exchange *ex, enum reason why, struct view detail) {
+    exchange_refuse(ex, why, detail);
+    return 0;
+}
+
+/* Bytes of ex->body that were judged and may leave. */
+static size_t sendable(const struct exchange *ex) {
+    size_t held = ex->body_ended ? 0 : placeholder_stream_held(&ex->stream);
+    uint64_t judged = ex->body_received - held;
+    if (ex->inspection && ex->body_cleared < judged)
+        judged = ex->body_cleared;
+    return judged > ex->body_framed ? (size_t)(judged - ex->body_framed) : 0;
+}
+
+static void on_body_waited(evutil_socket_t fd, short what, void *ctx) {
+    struct exchange *ex = ctx;
+    (void)fd;
+    (void)what;
+    ex->body_whole = true;
+    exchange_advance(ex);
+}
+
+/* A client that sends bit by bit is not held up for long. */
+static void wait_for_body(struct exchange *ex) {
+    struct timeval t = {0, WAIT_MS * 1000};
+    if (!ex->body_wait)
+        ex->body_wait = event_new(loop_base(ex->lane->loop), -1, 0, on_body_waited, ex);
+    if (ex->body_wait && !event_pending(ex->body_wait, EV_TIMEOUT, NULL))
+        event_add(ex->body_wait, &t);
+}
+
+static void body_came(struct exchange *ex) {
+    bool judged_whole = ex->body_ended && sendable(ex) == buf_len(&ex->body);
+    if (ex->state == EXCHANGE_RELAYING) {
+        send_pump(ex);
+        return;
+    }
+    uint64_t half = ex->generation->limits.v[LIMIT_WINDOW] / 2;
+    if (judged_whole || buf_len(&ex->body) >= (half < WHOLE ? half : WHOLE))
+        ex->body_whole = true;
+    else if (!ex->body_ended)
+        wait_for_body(ex);
+    exchange_advance(ex);
+}
+
+int send_body(struct exchange *ex, struct view piece) {
+    uint64_t most = ex->generation->limits.v[LIMIT_REQUEST_BODY];
+    bool counted = ex->request.framing == FRAMING_LENGTH;
+    if (ex->body_ended || ex->request.framing == FRAMING_NONE || piece.n == 0 ||
+        (counted && piece.n > ex->request.length - ex->body_received))
+        return ERR_BAD;
+    if (buf_len(&ex->body) + piece.n > ex->generation->limits.v[LIMIT_WINDOW])
+        return ERR_BAD; /* more than the credit it was given */
+    if (most && ex->body_received + piece.n > most)
+        return refuse_body(ex, REASON_BODY_TOO_LARGE, (struct view){NULL, 0});
+    if (ex->body_received == 0) {
+        enum reason why = open_scan(ex, piece.p[0]);
+        if (why != REASON_ALLOWED)
+            return refuse_body(ex, why, (struct view){NULL, 0});
+    }
+    if (placeholder_stream_feed(&ex->stream, piece))
+        return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in the body"));
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
+    ex->body_received += piece.n;
+    buf_put(&ex->body, piece);
+    if (ex->inspection)
+        inspection_feed(ex->inspection, piece);
+    if (!buf_ok(&ex->body))
+        return refuse_body(ex, REASON_TOO_MANY, VIEW("memory"));
+    body_came(ex);
+    return 0;
+}
+
+int send_end(struct exchange *ex) {
+    if (ex->body_ended ||
+        (ex->request.framing == FRAMING_LENGTH && ex->body_received != ex->request.length))
+        return ERR_BAD;
+    ex->body_ended = true;
+    if (ex->inspection)
+        inspection_end(ex->inspection);
+    body_came(ex);
+    return 0;
+}
+
+/* ---- inspect's answers ---- */
+
+void send_cleared(struct exchange *ex, uint32_t n) {
+    ex->body_cleared += n;
+    body_came(ex);
+}
+
+void send_scanned(struct exchange *ex) {
+    inspection_free(ex->inspection);
+    ex->inspection = NULL;
+    body_came(ex);
+}
+
+void send_found(struct exchange *ex, struct view name, struct view value) {
+    struct materials *m = &ex->materials;
+    if (m->n < MATERIALS_MAX)
+        m->at[m->n++] = (struct material){.place = PLACE_BODY, .name = name, .token = value};
+    exchange_refuse(ex, REASON_FOREIGN_CREDENTIAL,
+                    VIEW("a field of the body would be read as a credential"));
+}
+
+/* ---- the head ---- */
+
+/* What exeat says in the client's place. */
+static int adjust_fields(struct exchange *ex) {
+    struct fields *f = &ex->request.fields;
+    if (policy_sandbox_credentials(ex->generation->policy, view_str(ex->sandbox)) == 0)
+        return 0;
+    /* Answers are scanned: no coding that only an inspector could undo, no parts of a body (design 3, guard). */
+    fields_remove(f, VIEW("accept-encoding"));
+    if (policy_guards_host(ex->generation->policy, view_str(ex->sandbox), &ex->authority)) {
+        fields_remove(f, VIEW("range"));
+        fields_remove(f, VIEW("if-range"));
+    }
+    return fields_add(f, VIEW("accept-encoding"), VIEW("identity"));
+}
+
+static void write_head(struct exchange *ex) {
+    struct buf host;
+    buf_init(&host, HOST_SIZE + 8);
+    authority_write(&ex->authority, ex->tls ? 443 : 80, &host);
+    struct view target = buf_view(&ex->canonical);
+    http1_write_request(&ex->head, ex->request.method, target, buf_view(&host), &ex->request.fields,
+                        ex->request.framing, ex->request.length, true);
+    buf_free(&host);
+}
+
+/* With the secret in the one field, for as long as the head is written. */
+static int write_head_with(struct exchange *ex, struct view secret) {
+    const struct material *m = &ex->materials.at[ex->verdict.swap];
+    struct fields *f = &ex->request.fields;
+    struct buf value;
+    buf_init_secret(&value, 4 * WIRE_SIZE);
+    size_t at;
+    int result = substitute_field(f, m, service_place(ex->verdict.service), secret, &value, &at);
+    if (result == 0) {
+        struct view placeholder = f->at[at].value;
+        f->at[at].value = buf_view(&value);
+        write_head(ex);
+        f->at[at].value = placeholder;
+    }
+    buf_free(&value);
+    return result;
+}
+
+static enum reason serialise(struct exchange *ex, struct lease *lease) {
+    size_t max = ex->generation->limits.v[LIMIT_HEAD_BYTES] + 4 * WIRE_SIZE;
+    if (adjust_fields(ex) != 0)
+        return REASON_HEAD_TOO_LARGE;
+    if (!lease) {
+        buf_init(&ex->head, max);
+        write_head(ex);
+    } else {
+        buf_init_secret(&ex->head, max);
+        if (write_head_with(ex, lease_secret(lease)) != 0)
+            return REASON_BROKER_UNAVAILABLE;
+    }
+    return buf_ok(&ex->head) ? REASON_ALLOWED : REASON_TOO_MANY;
+}
+
+/* ---- launching ---- */
+
+static int record_allow(struct exchange *ex) {
+    struct upstream *u = ex->upstream;
+    ex->trail.verdict = ex->verdict;
+    ex->trail.generation = ex->generation->number;
+    ex->trail.address = view_str(u->address);
+    ex->trail.aliases = view_str(u->aliases);
+    ex->trail.country = view_str(u->country);
+    ex->trail.asn = view_str(u->asn);
+    int result = trail_decide(ex->lane, &ex->trail, 0);
+    ex->decided = result == 0;
+    return result;
+}
+
+void send_launch(struct exchange *ex, struct lease *lease) {
+    enum reason why = serialise(ex, lease);
+    if (why == REASON_ALLOWED && !ex->decided && record_allow(ex) != 0)
+        why = REASON_AUDIT_UNAVAILABLE;
+    if (why != REASON_ALLOWED) {
+        buf_free(&ex->head);
+        exchange_refuse(ex, why, (struct view){NULL, 0});
+        return;
+    }
+    ex->state = EXCHANGE_RELAYING;
+    http1_expect(ex->upstream->answers, view_equal(ex->request.method, VIEW("HEAD")));
+    send_pump(ex);
+}
+
+/* ---- framing and writing ---- */
+
+/* Moves judged bytes of the body, framed, behind what is to be written. */
+static void frame(struct exchange *ex, struct buf *out, size_t room) {
+    struct view piece = view_head(buf_view(&ex->body), sendable(ex));
+    piece = view_head(piece, room);
+    if (piece.n == 0)
+        return;
+    if (ex->request.framing == FRAMING_CHUNKED)
+        http1_write_chunk(out, piece);
+    else
+        buf_put(out, piece);
+    ex->body_framed += piece.n;
+    ex->credit_owed += (uint32_t)piece.n;
+    buf_consume(&ex->body, piece.n);
+}
+
+static bool body_is_framed(const struct exchange *ex) {
+    return ex->request.framing == FRAMING_NONE || (ex->body_ended && buf_len(&ex->body) == 0);
+}
+
+/* Fills the buffer that is written next: the head's while it is small, so that head and small body are one record. */
+static struct buf *fill(struct exchange *ex) {
+    struct buf *out = buf_len(&ex->head) > 0 ? &ex->head : &ex->wire;
+    size_t size = out == &ex->head ? HEAD_ROOM : WIRE_SIZE;
+    bool before = body_is_framed(ex);
+    if (!before && buf_len(out) < size)
+        frame(ex, out, size - buf_len(out));
+    if (!ex->last_framed && body_is_framed(ex)) {
+        ex->last_framed = true;
+        if (ex->request.framing == FRAMING_CHUNKED)
+            http1_write_last_chunk(out);
+    }
+    return out;
+}
+
+static void give_credit(struct exchange *ex) {
+    if (ex->credit_owed == 0)
+        return;
+    struct buf *b = channel_begin(ex->lane->proxy, LANE_BODY_CREDIT, ex->id, 0);
+    buf_put_u32(b, ex->credit_owed);
+    channel_end(ex->lane->proxy);
+    ex->credit_owed = 0;
+}
+
+static void request_complete(struct exchange *ex) {
+    if (ex->request_sent)
+        return;
+    ex->request_sent = true;
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ANSWER_TIME] * SECOND;
+}
+
+void send_pump(struct exchange *ex) {
+    while (!ex->send_failed) {
+        struct buf *out = fill(ex);
+        size_t n = 0;
+        if (buf_len(out) == 0) {
+            if (ex->last_framed)
+                request_complete(ex);
+            break;
+        }
+        enum tls_result result =
+            buf_ok(out) ? upstream_write(ex->upstream, buf_view(out), &n) : TLS_FAILED;
+        if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+            break;
+        if (result != TLS_DONE) {
+            /* The upstream may have answered before it closed: that answer is still read. */
+            ex->send_failed = true;
+            break;
+        }
+        buf_consume(out, n);
+        if (out == &ex->head && buf_len(out) == 0)
+            buf_free(&ex->head);
+    }
+    give_credit(ex);
+}

@@ -1,0 +1,29 @@
+/*
+ * The half of an exchange towards the upstream: the body as it comes from proxy, judged; the head
+ * written from the record with the secret in place; both sent with back-pressure.
+ */
+#ifndef EGRESS_SEND_H
+#define EGRESS_SEND_H
+
+#include "egress/exchange.h"
+
+/* After an allow: how the body is to be looked at. REASON_ALLOWED, or why not. */
+enum reason send_prepare(struct exchange *ex);
+/* Asks for a connection; fresh: not a pooled one. */
+void send_connect(struct exchange *ex, bool fresh);
+/* Connected, and the secret is lent (NULL: none is needed): records the decision, then bytes leave. */
+void send_launch(struct exchange *ex, struct lease *lease);
+/* Body bytes and end from proxy. Anything but 0: proxy broke the contract. */
+MUST_USE int send_body(struct exchange *ex, struct view piece);
+MUST_USE int send_end(struct exchange *ex);
+/* Writes what may be written. */
+void send_pump(struct exchange *ex);
+/* The upstream ended a reused connection before a byte of the answer: whether to try once more on a fresh one. */
+bool send_retry(struct exchange *ex);
+
+/* From inspection.c. */
+void send_cleared(struct exchange *ex, uint32_t n);
+void send_found(struct exchange *ex, struct view name, struct view value);
+void send_scanned(struct exchange *ex);
+
+#endif

@@ -1,0 +1,466 @@
+#include "egress/upstream.h"
+
+#include "base/log.h"
+#include "egress/ask.h"
+#include "egress/dialer_messages.h"
+#include "egress/exchange.h"
+#include "egress/hostile.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { RETRY_MS = 20, SESSIONS_MAX = 256 };
+#define SECOND UINT64_C(1000000000)
+
+/* ---- sessions to be resumed, keyed as connections are ---- */
+
+struct kept_session {
+    struct upstream_key key;
+    struct tls_session *session;
+    struct kept_session *next; /* newest first */
+};
+
+static bool key_equal(const struct upstream_key *a, const struct upstream_key *b) {
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+static struct kept_session **session_find(struct lane *l, const struct upstream_key *key) {
+    struct kept_session **at = &l->sessions;
+    while (*at && !key_equal(&(*at)->key, key))
+        at = &(*at)->next;
+    return at;
+}
+
+static void session_remove(struct lane *l, struct kept_session **at) {
+    struct kept_session *s = *at;
+    *at = s->next;
+    tls_session_free(s->session);
+    free(s);
+    l->n_sessions--;
+}
+
+static struct tls_session *session_for(struct lane *l, const struct upstream_key *key) {
+    struct kept_session **at = session_find(l, key);
+    if (!*at)
+        return NULL;
+    if (tls_session_fresh((*at)->session, clock_wall() / SECOND))
+        return (*at)->session;
+    session_remove(l, at);
+    return NULL;
+}
+
+static void session_keep(struct lane *l, const struct upstream_key *key,
+                         struct tls_session *session) {
+    if (!session)
+        return;
+    struct kept_session **at = session_find(l, key);
+    if (*at)
+        session_remove(l, at);
+    struct kept_session *s = calloc(1, sizeof *s);
+    if (!s) {
+        tls_session_free(session);
+        return;
+    }
+    s->key = *key;
+    s->session = session;
+    s->next = l->sessions;
+    l->sessions = s;
+    if (++l->n_sessions <= SESSIONS_MAX)
+        return;
+    for (at = &l->sessions; (*at)->next;)
+        at = &(*at)->next;
+    session_remove(l, at);
+}
+
+/* ---- the lists ---- */
+
+static void link_all(struct lane *l, struct upstream *u) {
+    u->next = l->upstreams;
+    if (u->next)
+        u->next->previous = u;
+    l->upstreams = u;
+    l->n_upstreams++;
+}
+
+static void unlink_all(struct lane *l, struct upstream *u) {
+    *(u->previous ? &u->previous->next : &l->upstreams) = u->next;
+    if (u->next)
+        u->next->previous = u->previous;
+    l->n_upstreams--;
+}
+
+static void link_idle(struct lane *l, struct upstream *u) {
+    u->newer = NULL;
+    u->older = l->idle_newest;
+    *(u->older ? &u->older->newer : &l->idle_oldest) = u;
+    l->idle_newest = u;
+    l->n_idle++;
+}
+
+static void unlink_idle(struct lane *l, struct upstream *u) {
+    *(u->newer ? &u->newer->older : &l->idle_newest) = u->older;
+    *(u->older ? &u->older->newer : &l->idle_oldest) = u->newer;
+    u->newer = u->older = NULL;
+    l->n_idle--;
+}
+
+/* ---- life ---- */
+
+void upstream_free(struct upstream *u) {
+    struct lane *l = u->lane;
+    if (u->state == UPSTREAM_IDLE)
+        unlink_idle(l, u);
+    unlink_all(l, u);
+    if (u->ask) {
+        if (l->dialer)
+            channel_send(l->dialer, DIAL_CANCEL, u->ask, u->key.generation, (struct view){NULL, 0});
+        ask_forget(l, u->ask);
+    }
+    if (u->readable)
+        event_free(u->readable);
+    if (u->writable)
+        event_free(u->writable);
+    if (u->retry)
+        event_free(u->retry);
+    if (u->tls && u->state == UPSTREAM_IDLE)
+        tls_shutdown(u->tls);
+    tls_free(u->tls);
+    http1_free(u->answers);
+    buf_free(&u->in);
+    if (u->fd >= 0)
+        close(u->fd);
+    free(u);
+}
+
+static void fail(struct upstream *u, enum reason why, struct view detail) {
+    struct exchange *ex = u->user;
+    u->user = NULL;
+    /* The exchange looks at the address and the aliases before they go. */
+    exchange_not_connected(ex, u, why, detail);
+    upstream_free(u);
+}
+
+static struct upstream *upstream_new(struct lane *l, const struct upstream_key *key,
+                                     struct exchange *ex) {
+    struct upstream *u = calloc(1, sizeof *u);
+    if (!u)
+        return NULL;
+    u->lane = l;
+    u->key = *key;
+    u->user = ex;
+    u->fd = -1;
+    u->started = loop_now(l->loop);
+    u->give_up = u->started + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
+    buf_init(&u->in, lane_limit(l, LIMIT_HEAD_BYTES) + 32 * 1024);
+    u->answers = http1_new(HTTP1_ANSWERS, &l->now->limits);
+    link_all(l, u);
+    if (!u->answers) {
+        upstream_free(u);
+        return NULL;
+    }
+    return u;
+}
+
+/* ---- dialling ---- */
+
+static void on_lost(struct lane *l, void *ctx, enum reason why) {
+    struct upstream *u = ctx;
+    (void)l;
+    u->ask = 0;
+    fail(u, why, (struct view){NULL, 0});
+}
+
+static void dial(struct upstream *u) {
+    struct lane *l = u->lane;
+    uint64_t seconds = lane_limit(l, LIMIT_DNS_TIME) + lane_limit(l, LIMIT_CONNECT_TIME) + 1;
+    u->state = UPSTREAM_DIALING;
+    u->ask = l->dialer ? ask_new(l, ROLE_DIALER, seconds, on_lost, u) : 0;
+    if (!u->ask) {
+        fail(u, REASON_DIALER_UNAVAILABLE, (struct view){NULL, 0});
+        return;
+    }
+    struct buf *b = channel_begin(l->dialer, DIAL_ASK, u->ask, u->key.generation);
+    buf_put_block(b, view_str(u->key.sandbox));
+    buf_put_u8(b, u->key.tls);
+    buf_put_block(b, view_str(u->key.authority.host));
+    buf_put_u16(b, u->key.authority.port);
+    channel_end(l->dialer);
+}
+
+static size_t count_open(struct lane *l, const struct upstream_key *key) {
+    size_t n = 0;
+    for (struct upstream *u = l->upstreams; u; u = u->next)
+        n += authority_equal(&u->key.authority, &key->authority);
+    return n;
+}
+
+static struct upstream *take_idle(struct lane *l, const struct upstream_key *key) {
+    for (struct upstream *u = l->idle_newest; u; u = u->older)
+        if (key_equal(&u->key, key))
+            return u;
+    return NULL;
+}
+
+void upstream_get(struct lane *l, const struct upstream_key *key, bool fresh, struct exchange *ex) {
+    struct upstream *u = fresh ? NULL : take_idle(l, key);
+    if (u) {
+        unlink_idle(l, u);
+        u->state = UPSTREAM_BUSY;
+        u->user = ex;
+        u->reused = true;
+        http1_reset(u->answers);
+        exchange_connected(ex, u);
+        return;
+    }
+    if (l->n_upstreams >= lane_limit(l, LIMIT_UPSTREAMS) &&
+        count_open(l, key) >= lane_limit(l, LIMIT_UPSTREAMS)) {
+        exchange_not_connected(ex, NULL, REASON_TOO_MANY, VIEW("connections to this host"));
+        return;
+    }
+    u = upstream_new(l, key, ex);
+    if (u)
+        dial(u);
+    else
+        exchange_not_connected(ex, NULL, REASON_TOO_MANY, VIEW("memory"));
+}
+
+/* ---- events of the socket ---- */
+
+static void connected(struct upstream *u) {
+    u->state = UPSTREAM_BUSY;
+    exchange_connected(u->user, u);
+}
+
+static void handshake(struct upstream *u) {
+    switch (tls_handshake(u->tls)) {
+    case TLS_DONE:
+        connected(u);
+        return;
+    case TLS_WANT_READ:
+        return;
+    case TLS_WANT_WRITE:
+        event_add(u->writable, NULL);
+        return;
+    case TLS_FAILED:
+        fail(u, REASON_UPSTREAM_TLS, view_str(tls_error(u->tls)));
+        return;
+    case TLS_EOF:
+    case TLS_CUT:
+        fail(u, REASON_UPSTREAM_TLS,
+             VIEW("the upstream ended the connection during the handshake"));
+        return;
+    }
+}
+
+/* An idle connection may only bring session tickets, or its end. */
+static void read_idle(struct upstream *u) {
+    uint8_t byte;
+    size_t n = 0;
+    if (upstream_read(u, &byte, 1, &n) != TLS_WANT_READ)
+        upstream_free(u);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx) {
+    struct upstream *u = ctx;
+    (void)fd;
+    (void)what;
+    if (u->state == UPSTREAM_HANDSHAKE)
+        handshake(u);
+    else if (u->state == UPSTREAM_IDLE)
+        read_idle(u);
+    else
+        exchange_readable(u->user);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *ctx) {
+    struct upstream *u = ctx;
+    (void)fd;
+    (void)what;
+    if (u->state == UPSTREAM_HANDSHAKE)
+        handshake(u);
+    else if (u->state == UPSTREAM_BUSY)
+        exchange_writable(u->user);
+}
+
+static int open_events(struct upstream *u) {
+    struct event_base *base = loop_base(u->lane->loop);
+    u->readable = event_new(base, u->fd, EV_READ | EV_PERSIST, on_readable, u);
+    u->writable = event_new(base, u->fd, EV_WRITE, on_writable, u);
+    return u->readable && u->writable && event_add(u->readable, NULL) == 0 ? 0 : ERR_MEMORY;
+}
+
+/* The dialled socket is ours: start TLS, or use it as it is in clear. */
+static void start(struct upstream *u) {
+    struct lane *l = u->lane;
+    if (open_events(u) != 0) {
+        fail(u, REASON_TOO_MANY, VIEW("memory"));
+        return;
+    }
+    if (!u->key.tls) {
+        connected(u);
+        return;
+    }
+    const struct authority *a = &u->key.authority;
+    struct view address = {NULL, 0};
+    if (a->kind == HOST_ADDRESS)
+        address = view_of(a->address.bytes, a->address.family == 4 ? 4 : 16);
+    u->tls = tls_connect(generation_tls(exchange_generation(u->user)), u->fd, a->host, address,
+                         session_for(l, &u->key));
+    if (!u->tls) {
+        fail(u, REASON_TOO_MANY, VIEW("memory"));
+        return;
+    }
+    u->state = UPSTREAM_HANDSHAKE;
+    u->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_UPSTREAM_HANDSHAKE) * SECOND;
+    handshake(u);
+}
+
+/* ---- dialer's answers ---- */
+
+static void keep_text(char *out, size_t size, struct view v) {
+    if (view_cstr(view_head(v, size - 1), out, size) != 0)
+        out[0] = 0;
+}
+
+int upstream_take_dialed(struct lane *l, struct message *m) {
+    if (hostile_heard("dial", m, true))
+        return 0;
+    struct reader r = reader_of(m->body);
+    struct view address = read_block(&r, DIALER_FACTS_MAX),
+                aliases = read_block(&r, DIALER_FACTS_MAX);
+    struct view country = read_block(&r, DIALER_FACTS_MAX), asn = read_block(&r, DIALER_FACTS_MAX);
+    if (!read_done(&r))
+        return ERR_BAD;
+    struct upstream *u = ask_take(l, ROLE_DIALER, m->id);
+    if (!u)
+        return 0;
+    u->ask = 0;
+    u->fd = m->fd;
+    m->fd = -1;
+    keep_text(u->address, sizeof u->address, address);
+    keep_text(u->aliases, sizeof u->aliases, aliases);
+    keep_text(u->country, sizeof u->country, country);
+    keep_text(u->asn, sizeof u->asn, asn);
+    start(u);
+    return 0;
+}
+
+static void on_retry(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    dial(ctx);
+}
+
+static bool retry_later(struct upstream *u) {
+    struct timeval soon = {0, RETRY_MS * 1000};
+    if (loop_now(u->lane->loop) >= u->give_up)
+        return false;
+    if (!u->retry)
+        u->retry = event_new(loop_base(u->lane->loop), -1, 0, on_retry, u);
+    return u->retry && event_add(u->retry, &soon) == 0;
+}
+
+int upstream_take_refused(struct lane *l, struct message *m) {
+    if (hostile_heard("dial", m, false))
+        return 0;
+    struct reader r = reader_of(m->body);
+    uint16_t why = read_u16(&r);
+    struct view detail = read_block(&r, DIALER_FACTS_MAX);
+    struct view address = read_block(&r, DIALER_FACTS_MAX),
+                aliases = read_block(&r, DIALER_FACTS_MAX);
+    if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)
+        return ERR_BAD;
+    struct upstream *u = ask_take(l, ROLE_DIALER, m->id);
+    if (!u)
+        return 0;
+    u->ask = 0;
+    keep_text(u->address, sizeof u->address, address);
+    keep_text(u->aliases, sizeof u->aliases, aliases);
+    /* Dialer is about to change to our generation, or we to its: then the exchange is judged again. */
+    if (why == REASON_NOT_READY && retry_later(u))
+        return 0;
+    fail(u, (enum reason)why, detail);
+    return 0;
+}
+
+/* ---- reading and writing ---- */
+
+static enum tls_result plain_result(ssize_t got, enum tls_result blocked, size_t *n) {
+    if (got > 0) {
+        *n = (size_t)got;
+        return TLS_DONE;
+    }
+    if (got == 0)
+        return TLS_EOF;
+    return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? blocked : TLS_CUT;
+}
+
+enum tls_result upstream_read(struct upstream *u, uint8_t *p, size_t size, size_t *n) {
+    if (u->tls)
+        return tls_read(u->tls, p, size, n);
+    return plain_result(read(u->fd, p, size), TLS_WANT_READ, n);
+}
+
+enum tls_result upstream_write(struct upstream *u, struct view v, size_t *n) {
+    enum tls_result result =
+        u->tls ? tls_write(u->tls, v, n) : plain_result(write(u->fd, v.p, v.n), TLS_WANT_WRITE, n);
+    if (result == TLS_WANT_WRITE)
+        event_add(u->writable, NULL);
+    return result;
+}
+
+void upstream_pause(struct upstream *u) {
+    event_del(u->readable);
+}
+
+void upstream_resume(struct upstream *u) {
+    event_add(u->readable, NULL);
+}
+
+void upstream_release(struct upstream *u, bool reusable) {
+    struct lane *l = u->lane;
+    u->user = NULL;
+    if (u->tls)
+        session_keep(l, &u->key, tls_take_session(u->tls));
+    bool current = l->now && u->key.generation == l->now->number && !l->stopping;
+    if (!reusable || u->ended || !current || buf_len(&u->in) > 0 ||
+        lane_limit(l, LIMIT_POOL_SIZE) == 0 || (u->tls && tls_pending(u->tls))) {
+        upstream_free(u);
+        return;
+    }
+    buf_free(&u->in);
+    event_del(u->writable);
+    event_add(u->readable, NULL);
+    u->state = UPSTREAM_IDLE;
+    u->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_POOL_IDLE) * SECOND;
+    link_idle(l, u);
+    if (l->n_idle > lane_limit(l, LIMIT_POOL_SIZE))
+        upstream_free(l->idle_oldest);
+}
+
+/* ---- time ---- */
+
+void upstream_sweep(struct lane *l, uint64_t now) {
+    while (l->idle_oldest && l->idle_oldest->deadline <= now)
+        upstream_free(l->idle_oldest);
+    for (struct upstream *u = l->upstreams, *next; u; u = next) {
+        next = u->next;
+        if (u->state == UPSTREAM_HANDSHAKE && u->deadline <= now) {
+            fail(u, REASON_UPSTREAM_TIMEOUT, VIEW("the TLS handshake took too long"));
+            /* The list may have changed under us: begin again next second. */
+            return;
+        }
+    }
+}
+
+void upstream_drop_idle(struct lane *l) {
+    while (l->idle_oldest)
+        upstream_free(l->idle_oldest);
+    while (l->sessions)
+        session_remove(l, &l->sessions);
+}

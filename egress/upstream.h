@@ -1,0 +1,78 @@
+/*
+ * Connections to upstreams, dialled by dialer, verified here for the same name, and pooled by
+ * sandbox, authority, credential or none, and generation (design 3.6). One exchange at a time uses
+ * a connection.
+ */
+#ifndef EGRESS_UPSTREAM_H
+#define EGRESS_UPSTREAM_H
+
+#include "egress/identity.h"
+#include "egress/lane.h"
+#include "http/http1.h"
+#include "policy/authority.h"
+
+/* Zero it before filling it in: keys are compared as bytes. */
+struct upstream_key {
+    struct authority authority;
+    uint32_t generation;
+    bool tls;
+    char sandbox[IDENTITY_SIZE];
+    char credential[CREDENTIAL_NAME_MAX + 1]; /* "" when none is lent on it */
+};
+
+enum upstream_state {
+    UPSTREAM_DIALING,
+    UPSTREAM_HANDSHAKE,
+    UPSTREAM_BUSY, /* an exchange uses it */
+    UPSTREAM_IDLE, /* in the pool */
+};
+
+struct upstream {
+    struct lane *lane;
+    enum upstream_state state;
+    struct upstream_key key;
+    struct exchange *user; /* DIALING, HANDSHAKE, BUSY */
+    int fd;
+    struct tls *tls; /* NULL in clear */
+    struct http1 *answers;
+    struct buf in; /* unread bytes of answers, decrypted */
+    struct event *readable, *writable;
+    uint64_t deadline; /* of the present phase, monotonic nanoseconds */
+    uint64_t started;  /* when it was asked for */
+    uint64_t give_up;  /* no more retries of the dial */
+    struct event *retry;
+    uint32_t ask;
+    bool reused; /* has carried an exchange before this one */
+    bool ended;  /* the upstream closed its side */
+    char address[64], aliases[256], country[8], asn[16]; /* what dialer said */
+    struct upstream *newer, *older;                      /* idle ones, by use */
+    struct upstream *next, *previous;                    /* all */
+};
+
+/*
+ * A verified connection for key: exchange_connected or exchange_not_connected is called, perhaps
+ * before this returns. fresh: not from the pool (the pooled one failed).
+ */
+void upstream_get(struct lane *l, const struct upstream_key *key, bool fresh, struct exchange *ex);
+
+/* BUSY: up to size decrypted bytes; results as tls_read. */
+enum tls_result upstream_read(struct upstream *u, uint8_t *p, size_t size, size_t *n);
+/* BUSY: writes some of v; results as tls_write. On TLS_WANT_* exchange_writable is called later. */
+enum tls_result upstream_write(struct upstream *u, struct view v, size_t *n);
+/* Stops and resumes reading: exchange_readable is called while it is on. */
+void upstream_pause(struct upstream *u);
+void upstream_resume(struct upstream *u);
+/* The exchange is over: back to the pool, or closed when it may not be reused. */
+void upstream_release(struct upstream *u, bool reusable);
+/* Closes and frees in any state, without telling the user. */
+void upstream_free(struct upstream *u);
+
+/* Answers of dialer. Anything but 0 drops its channel. */
+MUST_USE int upstream_take_dialed(struct lane *l, struct message *m);
+MUST_USE int upstream_take_refused(struct lane *l, struct message *m);
+/* Once a second: deadlines of connecting and of idleness. */
+void upstream_sweep(struct lane *l, uint64_t now);
+/* Closes idle connections and forgets sessions (another generation, or a stop). */
+void upstream_drop_idle(struct lane *l);
+
+#endif

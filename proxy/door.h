@@ -1,0 +1,19 @@
+/*
+ * The listeners: accepting, and not accepting when there are too many connections or no
+ * descriptors (RX-04). A paused door costs nothing: no event fires while nobody can be let in.
+ */
+#ifndef PROXY_DOOR_H
+#define PROXY_DOOR_H
+
+#include "proxy/state.h"
+
+/* listeners stay the caller's, made non-blocking. Closed at first. NULL when out of memory. */
+struct door *door_new(struct proxy *p, const int *listeners, size_t n);
+void door_free(struct door *d);
+void door_open(struct door *d);
+/* For good. */
+void door_close(struct door *d);
+/* A connection has ended, or a second has passed: those outside may be let in again. */
+void door_retry(struct door *d);
+
+#endif

@@ -1,0 +1,198 @@
+#include "proxy/hostile.h"
+
+#ifdef EXEAT_HOSTILE
+
+#include "base/log.h"
+#include "egress/lane_messages.h"
+#include "proxy/say.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The one misbehaviour of this process, "NAME" or "NAME=ARGUMENT". */
+static struct view name, argument;
+static struct proxy *serving;
+static struct client *liar; /* never a real connection: only its tunnel and peer are used */
+
+static void report(long result) {
+    int why = errno;
+    if (result < 0)
+        log_warn("hostile: %.*s: denied %d", VIEW_ARG(name), why);
+    else
+        log_warn("hostile: %.*s: succeeded", VIEW_ARG(name));
+}
+
+/* ---- after narrowing ---- */
+
+static void open_file(void) {
+    char path[256];
+    if (view_cstr(argument, path, sizeof path) != 0 || argument.n == 0)
+        strcpy(path, "/etc/passwd");
+    report(open(path, O_RDONLY | O_CLOEXEC));
+}
+
+static void make_socket(void) {
+    report(socket(AF_INET, SOCK_STREAM, 0));
+}
+
+/* With connect denied, a listener that was shut down still connects by TCP fast open. */
+static void connect_listener(void) {
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    struct view rest = argument;
+    struct view host = view_cut(&rest, ':');
+    char text[64];
+    uint64_t port = 0;
+    if (view_cstr(host, text, sizeof text) != 0 || inet_pton(AF_INET, text, &to.sin_addr) != 1 ||
+        view_number(rest, 65535, &port) != 0) {
+        log_warn("hostile: connect-listener needs ADDRESS:PORT");
+        return;
+    }
+    to.sin_port = htons((uint16_t)port);
+    shutdown(LISTENER_FD, SHUT_RDWR);
+    report(sendto(LISTENER_FD, "escaped", 7, MSG_FASTOPEN, (struct sockaddr *)&to, sizeof to));
+}
+
+static void trace_parent(void) {
+    report(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL));
+}
+
+static void run_shell(void) {
+    char *const argv[] = {"sh", "-c", "exit 0", NULL};
+    report(execve("/bin/sh", argv, NULL));
+}
+
+static void signal_parent(void) {
+    report(kill(getppid(), SIGTERM));
+}
+
+static void send_descriptor(void) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec iov = {"x", 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    int fd = LISTENER_FD;
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    report(sendmsg(LANE_FD, &msg, MSG_NOSIGNAL));
+}
+
+/* ---- with a policy: lies to egress ---- */
+
+static void open_tunnel(struct view authority) {
+    static struct client nobody = {.peer = "127.0.0.1:1"};
+    static struct request_head head;
+    head.authority = authority;
+    nobody.proxy = serving;
+    nobody.tunnel = ++serving->last_tunnel;
+    liar = &nobody;
+    say_open(liar, &head);
+}
+
+static void open_unlisted(void) {
+    open_tunnel(argument.n ? argument : VIEW("unlisted.example.com:443"));
+}
+
+static void wrong_sni(void) {
+    open_tunnel(argument);
+}
+
+static void again(evutil_socket_t fd, short what, void *ctx);
+
+static void repeat(void) {
+    static const struct timeval soon = {0, 1000};
+    event_base_once(loop_base(serving->loop), -1, EV_TIMEOUT, again, NULL, &soon);
+}
+
+static void flood(void) {
+    for (int i = 0; i < 256 && !proxy_lane_full(serving); i++)
+        open_tunnel(VIEW("unlisted.example.com:443"));
+    repeat();
+}
+
+static void bad_message(void) {
+    channel_send(serving->lane, 63, 1, 0, VIEW("nonsense"));
+    report(0);
+}
+
+static void huge_credit(void) {
+    if (serving->last_exchange > 0) {
+        say_credit(serving, serving->last_exchange, UINT32_MAX);
+        report(0);
+        return;
+    }
+    repeat();
+}
+
+static const struct {
+    const char *name;
+    bool with_policy;
+    void (*run)(void);
+} deeds[] = {
+    {"open-file", false, open_file},
+    {"socket", false, make_socket},
+    {"connect-listener", false, connect_listener},
+    {"ptrace", false, trace_parent},
+    {"exec", false, run_shell},
+    {"signal-parent", false, signal_parent},
+    {"send-fd", false, send_descriptor},
+    {"open-unlisted", true, open_unlisted},
+    {"wrong-sni", true, wrong_sni},
+    {"flood", true, flood},
+    {"bad-message", true, bad_message},
+    {"huge-credit", true, huge_credit},
+};
+
+static void misbehave(const struct role_args *args, bool with_policy) {
+    argument = view_str(args->misbehave);
+    name = view_cut(&argument, '=');
+    for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
+        if (deeds[i].with_policy == with_policy && view_equal(name, view_str(deeds[i].name)))
+            deeds[i].run();
+}
+
+static void again(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    (void)ctx;
+    if (view_equal(name, VIEW("flood")))
+        flood();
+    else
+        huge_credit();
+}
+
+void proxy_hostile_narrowed(const struct role_args *args) {
+    misbehave(args, false);
+}
+
+void proxy_hostile_serve(struct proxy *p, const struct role_args *args) {
+    if (serving)
+        return;
+    serving = p;
+    misbehave(args, true);
+}
+
+void proxy_hostile_heard(const struct message *m) {
+    if (!liar || m->id != liar->tunnel)
+        return;
+    if (view_equal(name, VIEW("wrong-sni")) && m->type == LANE_OPENED)
+        say_hello(liar, true, VIEW("other.example.com"), false);
+    else
+        log_warn("hostile: %.*s: heard %u", VIEW_ARG(name), m->type);
+}
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * Hostile builds only (make HOSTILE=1): what this process would try if an attacker had taken it
+ * over. role_args.misbehave names one thing; the outcome is a log line, "hostile: NAME: denied 1",
+ * "hostile: NAME: succeeded" or "hostile: NAME: heard 4", unless seccomp ends the process first.
+ *
+ *   after narrowing: open-file[=PATH], socket, connect-listener=ADDRESS:PORT (IPv4), ptrace, exec, signal-parent, send-fd
+ *   with a policy:   open-unlisted, wrong-sni=AUTHORITY, flood, bad-message, huge-credit
+ *
+ * In other builds these are nothing.
+ */
+#ifndef PROXY_HOSTILE_H
+#define PROXY_HOSTILE_H
+
+#include "base/role.h"
+#include "proxy/state.h"
+
+#ifdef EXEAT_HOSTILE
+
+void proxy_hostile_narrowed(const struct role_args *args);
+void proxy_hostile_serve(struct proxy *p, const struct role_args *args);
+/* An answer to a tunnel that no client has. */
+void proxy_hostile_heard(const struct message *m);
+
+#else
+
+static inline void proxy_hostile_narrowed(const struct role_args *args) {
+    (void)args;
+}
+
+static inline void proxy_hostile_serve(struct proxy *p, const struct role_args *args) {
+    (void)p;
+    (void)args;
+}
+
+static inline void proxy_hostile_heard(const struct message *m) {
+    (void)m;
+}
+
+#endif
+#endif

@@ -1,0 +1,92 @@
+#include "proxy/intake.h"
+
+#include "http/hello.h"
+#include "proxy/gate.h"
+#include "proxy/relay.h"
+#include "proxy/say.h"
+
+/* Nothing here speaks TLS before a CONNECT: say so in the client's own protocol. */
+static enum client_step refuse_tls(struct client *c, struct view *input) {
+    uint32_t id = ++c->proxy->last_exchange;
+    say_malformed(c, id, 400, REASON_MALFORMED_REQUEST, "TLS without a CONNECT before it", *input);
+    *input = view_skip(*input, input->n);
+    gate_put_alert(c, ALERT_UNEXPECTED_MESSAGE);
+    client_shut(c);
+    return STEP_WAIT;
+}
+
+static const char *cannot_say(const struct request_head *h, uint16_t *status) {
+    struct view token = {NULL, 0};
+    fields_find(&h->fields, VIEW("proxy-authorization"), &token);
+    if (token.n > SAY_TEXT_MAX) {
+        *status = 431;
+        return "Proxy-Authorization is too long";
+    }
+    if (h->authority.n > SAY_TEXT_MAX) {
+        *status = 414;
+        return "the authority is too long";
+    }
+    return NULL;
+}
+
+/* A whole head is there. input still holds it, since its views point there. */
+static enum client_step begin(struct client *c, struct view *input, size_t used) {
+    const struct request_head *h = http1_request(c->parser);
+    bool connect = h->form == FORM_AUTHORITY, inside = c->tunnel != 0;
+    uint16_t status = 400;
+    const char *why = cannot_say(h, &status);
+    if (!why && connect && inside) {
+        status = 405;
+        why = "CONNECT inside a tunnel";
+    }
+    if (!why && !inside && !connect && h->form != FORM_ABSOLUTE)
+        why = "neither CONNECT nor an absolute target outside a tunnel";
+    if (why)
+        return relay_refuse(c, status, why, input);
+    if (connect)
+        gate_open(c, h);
+    else
+        relay_begin(c, h);
+    *input = view_skip(*input, used);
+    return STEP_NEXT;
+}
+
+enum client_step intake_step(struct client *c, struct view *input) {
+    if (input->n == 0)
+        return STEP_WAIT;
+    if (c->state == CLIENT_FIRST && hello_starts(input->p[0]))
+        return refuse_tls(c, input);
+    if (c->state != CLIENT_HEAD)
+        client_enter(c, CLIENT_HEAD);
+    struct http1 *parser = client_parser(c);
+    if (!parser) {
+        client_drop(c);
+        return STEP_WAIT;
+    }
+    struct http1_event e = http1_next(parser, *input);
+    switch (e.what) {
+    case HTTP1_MORE:
+        *input = view_skip(*input, e.used);
+        return STEP_WAIT;
+    case HTTP1_HEAD:
+        return begin(c, input, e.used);
+    case HTTP1_BAD:
+        return relay_refuse(c, e.status, e.why, input);
+    case HTTP1_BODY:
+    case HTTP1_END:
+        break;
+    }
+    return relay_refuse(c, 400, "a body without a head", input);
+}
+
+void intake_ended(struct client *c) {
+    struct view input = buf_view(&c->in);
+    relay_refuse(c, 400, "the input ended inside a head", &input);
+    buf_reset(&c->in);
+}
+
+void intake_late(struct client *c) {
+    struct view input = buf_view(&c->in);
+    relay_refuse(c, 408, "the head took too long", &input);
+    buf_reset(&c->in);
+}

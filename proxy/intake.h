@@ -1,0 +1,15 @@
+/*
+ * Reading a request head, and what it begins: a tunnel, an exchange or a refusal.
+ */
+#ifndef PROXY_INTAKE_H
+#define PROXY_INTAKE_H
+
+#include "proxy/client.h"
+
+/* Step of CLIENT_FIRST, CLIENT_IDLE and CLIENT_HEAD. */
+enum client_step intake_step(struct client *c, struct view *input);
+/* The client ended, or was too slow, inside a head. */
+void intake_ended(struct client *c);
+void intake_late(struct client *c);
+
+#endif

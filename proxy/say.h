@@ -1,0 +1,28 @@
+/*
+ * What proxy says to egress: one function for each message of egress/lane_messages.h. Pieces that
+ * are longer than the contract permits are cut, except those that decide something: whoever calls
+ * has refused these before.
+ */
+#ifndef PROXY_SAY_H
+#define PROXY_SAY_H
+
+#include "proxy/client.h"
+
+/* The longest authority and Proxy-Authorization that can be said. */
+enum { SAY_TEXT_MAX = 4096, SAY_BYTES_MAX = 512 };
+
+void say_open(struct client *c, const struct request_head *h);
+void say_hello(struct client *c, bool has_sni, struct view sni, bool has_ech);
+void say_failed(struct client *c, enum reason why, const char *detail);
+void say_close(struct client *c);
+
+void say_request(struct client *c, uint32_t id, const struct request_head *h);
+void say_body(struct proxy *p, uint32_t id, struct view v);
+void say_end(struct proxy *p, uint32_t id);
+void say_gone(struct proxy *p, uint32_t id, enum reason why, const char *detail);
+void say_credit(struct proxy *p, uint32_t id, size_t n);
+/* bytes: what was wrong; its beginning is told. */
+void say_malformed(struct client *c, uint32_t id, uint16_t status, enum reason why,
+                   const char *detail, struct view bytes);
+
+#endif

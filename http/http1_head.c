@@ -41,10 +41,8 @@ static int refuse(struct head *h, uint16_t status, const char *why) {
 static struct view lower(struct head *h, struct view v) {
     uint8_t *p = buf_reserve(&h->names, v.n);
     assert(p);
-    for (size_t i = 0; i < v.n; i++) {
-        uint8_t c = v.p[i];
-        p[i] = (uint8_t)(c | ((unsigned)(c - 'A') < 26 ? 0x20 : 0));
-    }
+    for (size_t i = 0; i < v.n; i++)
+        p[i] = v.p[i] | (uint8_t)((v.p[i] >= 'A' && v.p[i] <= 'Z') << 5);
     buf_commit(&h->names, v.n);
     return view_of(p, v.n);
 }

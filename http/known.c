@@ -4,52 +4,41 @@
 
 struct entry {
     const char *name;
-    size_t n;
     enum known known;
 };
 
-#define ENTRY(name, known)                                                                         \
-    { name, sizeof name - 1, known }
-
-/* Ordered by length, so that a look-up ends early. */
-static const struct entry table[] = {
-    ENTRY("te", KNOWN_HOP),
-    ENTRY("host", KNOWN_HOST),
-    ENTRY("proxy", KNOWN_HOP),
-    ENTRY("range", KNOWN_RANGE),
-    ENTRY("expect", KNOWN_EXPECT),
-    ENTRY("cookie", KNOWN_COOKIE),
-    ENTRY("api-key", KNOWN_API_KEY),
-    ENTRY("upgrade", KNOWN_UPGRADE),
-    ENTRY("trailer", KNOWN_HOP),
-    ENTRY("x-api-key", KNOWN_X_API_KEY),
-    ENTRY("x_api_key", KNOWN_TWIN),
-    ENTRY("connection", KNOWN_CONNECTION),
-    ENTRY("keep-alive", KNOWN_HOP),
-    ENTRY("content-type", KNOWN_CONTENT_TYPE),
-    ENTRY("content_type", KNOWN_TWIN),
-    ENTRY("x-auth-token", KNOWN_X_AUTH_TOKEN),
-    ENTRY("authorization", KNOWN_AUTHORIZATION),
-    ENTRY("private-token", KNOWN_PRIVATE_TOKEN),
-    ENTRY("content-length", KNOWN_CONTENT_LENGTH),
-    ENTRY("content_length", KNOWN_TWIN),
-    ENTRY("http2-settings", KNOWN_HOP),
-    ENTRY("x-goog-api-key", KNOWN_X_GOOG_API_KEY),
-    ENTRY("content-encoding", KNOWN_CONTENT_ENCODING),
-    ENTRY("content_encoding", KNOWN_TWIN),
-    ENTRY("proxy-connection", KNOWN_HOP),
-    ENTRY("transfer-encoding", KNOWN_TRANSFER_ENCODING),
-    ENTRY("transfer_encoding", KNOWN_TWIN),
-    ENTRY("proxy-authenticate", KNOWN_PROXY_AUTHENTICATE),
-    ENTRY("proxy-authorization", KNOWN_PROXY_AUTHORIZATION),
-    ENTRY("proxy_authorization", KNOWN_TWIN),
-    ENTRY("proxy-authentication-info", KNOWN_HOP),
+/* By the name's length. */
+static const struct entry table[][5] = {
+    [2] = {{"te", KNOWN_HOP}},
+    [4] = {{"host", KNOWN_HOST}},
+    [5] = {{"proxy", KNOWN_HOP}, {"range", KNOWN_RANGE}},
+    [6] = {{"expect", KNOWN_EXPECT}, {"cookie", KNOWN_COOKIE}},
+    [7] = {{"api-key", KNOWN_API_KEY}, {"upgrade", KNOWN_UPGRADE}, {"trailer", KNOWN_HOP}},
+    [9] = {{"x-api-key", KNOWN_X_API_KEY}, {"x_api_key", KNOWN_TWIN}},
+    [10] = {{"connection", KNOWN_CONNECTION}, {"keep-alive", KNOWN_HOP}},
+    [12] = {{"content-type", KNOWN_CONTENT_TYPE},
+            {"content_type", KNOWN_TWIN},
+            {"x-auth-token", KNOWN_X_AUTH_TOKEN}},
+    [13] = {{"authorization", KNOWN_AUTHORIZATION}, {"private-token", KNOWN_PRIVATE_TOKEN}},
+    [14] = {{"content-length", KNOWN_CONTENT_LENGTH},
+            {"content_length", KNOWN_TWIN},
+            {"http2-settings", KNOWN_HOP},
+            {"x-goog-api-key", KNOWN_X_GOOG_API_KEY}},
+    [16] = {{"content-encoding", KNOWN_CONTENT_ENCODING},
+            {"content_encoding", KNOWN_TWIN},
+            {"proxy-connection", KNOWN_HOP}},
+    [17] = {{"transfer-encoding", KNOWN_TRANSFER_ENCODING}, {"transfer_encoding", KNOWN_TWIN}},
+    [18] = {{"proxy-authenticate", KNOWN_PROXY_AUTHENTICATE}},
+    [19] = {{"proxy-authorization", KNOWN_PROXY_AUTHORIZATION},
+            {"proxy_authorization", KNOWN_TWIN}},
+    [25] = {{"proxy-authentication-info", KNOWN_HOP}},
 };
 
 enum known known_field(struct view name) {
-    const struct entry *end = table + sizeof table / sizeof *table;
-    for (const struct entry *e = table; e < end && e->n <= name.n; e++)
-        if (e->n == name.n && memcmp(e->name, name.p, name.n) == 0)
+    if (name.n >= sizeof table / sizeof *table)
+        return KNOWN_NOT;
+    for (const struct entry *e = table[name.n]; e->name; e++)
+        if (memcmp(e->name, name.p, name.n) == 0)
             return e->known;
     return KNOWN_NOT;
 }

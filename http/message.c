@@ -75,7 +75,7 @@ static int read_fields(struct reader *r, bool request, struct fields *f) {
     uint32_t seen = 0;
     size_t n = read_u16(r);
     f->n = 0;
-    if (n > FIELDS_MAX)
+    if (r->bad || n > FIELDS_MAX)
         return ERR_BAD;
     for (size_t i = 0; i < n; i++) {
         struct view name = read_block(r, PART_MAX), value = read_block(r, PART_MAX);

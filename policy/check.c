@@ -60,10 +60,10 @@ static void check_hosts(struct checker *c, const struct service *s) {
 static void check_contradictions(struct checker *c, const struct service *s) {
     if (s->credential.n == 0)
         return;
-    if (s->place.header.n && !trial_place_is_seen(&s->place))
+    if (s->place.header.n && !s->broken && !trial_place_is_seen(&s->place))
         errors_add(c->errors, s->credential_at,
-                   "exeat does not look for credentials in this place%s",
-                   s->place.scheme.n ? "" : ": a scheme may be missing");
+                   "exeat does not look for credentials in this place, a foreign one would pass "
+                   "there");
     if (s->accept_any)
         errors_add(c->errors, s->credential_at,
                    "a service with a credential cannot 'accept any credential'");
@@ -227,9 +227,11 @@ static void check_grants(struct checker *c, struct sandbox *sandbox) {
     for (const struct grant *g = sandbox->grants; g && seen; last = g, g = g->next) {
         if (!last || !same_line(last, g)) {
             s = granted_service(c, g);
-            if (s && bit_is_set(seen, s->index))
+            if (s && bit_is_set(seen, s->index)) {
                 errors_add(c->errors, g->service_at, "a second grant of '%.*s' in a sandbox",
                            VIEW_ARG(s->name));
+                s = NULL;
+            }
             if (s)
                 bit_set(seen, s->index);
         }

@@ -154,9 +154,9 @@ static bool is_basic(const struct credential_place *place) {
     return place->place != PLACE_HEADER;
 }
 
-static bool stands_in_place(const struct service *s, const struct material *m) {
-    return m->place == s->place.place && view_equal_nocase(m->name, s->place.header) &&
-           (is_basic(&s->place) || view_equal_nocase(m->scheme, s->place.scheme));
+bool material_stands_in(const struct material *m, const struct credential_place *place) {
+    return m->place == place->place && !m->malformed && view_equal_nocase(m->name, place->header) &&
+           (is_basic(place) || view_equal_nocase(m->scheme, place->scheme));
 }
 
 /* Beside a credential in one half of Basic the other half is only text. */
@@ -174,9 +174,9 @@ static enum reason weigh_material(const struct service *s, const struct material
     case ORIGIN_OURS:
         if (s->credential.n == 0 || !view_equal(m->credential, s->credential))
             return REASON_PLACEHOLDER_WRONG_DESTINATION;
-        if (!stands_in_place(s, m))
-            return REASON_PLACEHOLDER_WRONG_PLACE;
-        return m->malformed ? REASON_FOREIGN_CREDENTIAL : REASON_ALLOWED;
+        if (m->malformed)
+            return REASON_FOREIGN_CREDENTIAL;
+        return material_stands_in(m, &s->place) ? REASON_ALLOWED : REASON_PLACEHOLDER_WRONG_PLACE;
     case ORIGIN_FOREIGN:
         break;
     }

@@ -315,9 +315,12 @@ static int read_statements(struct lexer *l, struct block *b) {
             lexer_take(l);
             continue;
         }
-        if (lexer_at(l, TOKEN_CLOSE) && b->inside) {
-            lexer_take(l);
-            return 0;
+        if (lexer_at(l, TOKEN_CLOSE)) {
+            struct token close = lexer_take(l);
+            if (b->inside)
+                return 0;
+            errors_add(l->errors, close.at, "a '}' that closes no block");
+            continue;
         }
         int err = read_statement(l, b);
         if (err == ERR_MEMORY)
@@ -326,10 +329,6 @@ static int read_statements(struct lexer *l, struct block *b) {
             lexer_expected(l, "the end of the statement");
         if (!at_statement_end(l))
             recover(l);
-        if (lexer_at(l, TOKEN_CLOSE) && !b->inside) {
-            errors_add(l->errors, l->token.at, "a '}' that closes no block");
-            lexer_take(l);
-        }
     }
     if (b->inside)
         errors_add(l->errors, l->token.at,

@@ -382,6 +382,6 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
     s->operations = &service->operations;
     int block = statements_read(l, words, sizeof words / sizeof words[0], "a service", s);
     s->service = NULL;
-    service->broken = l->errors->total != before;
+    service->broken = err != 0 || l->errors->total != before;
     return block != 0 ? block : err;
 }

@@ -124,6 +124,8 @@ const struct sandbox *policy_sandbox(const struct policy *p, struct view name);
 /* judge.c: policy_judge with the rights given instead of looked up by f->sandbox. */
 struct verdict judge_rights(const struct policy *p, const struct rights *rights,
                             const struct request_facts *f);
+/* judge.c: whether m is well-formed and where this place is. */
+bool material_stands_in(const struct material *m, const struct credential_place *place);
 /* judge.c: whether a host rule of the service matches; and the port. */
 bool service_covers_host(const struct service *s, const struct authority *a, struct view host);
 bool service_covers_port(const struct service *s, uint16_t port);

@@ -1,6 +1,6 @@
 #include "policy/trial.h"
 
-#include "policy/method.h"
+#include "base/base64.h"
 #include "policy/placeholder.h"
 #include "policy/rules.h"
 
@@ -33,21 +33,6 @@ int trial_url(struct view url, struct trial *t, const char **why) {
 
 /* ---- credentials for it ---- */
 
-static void put_base64(struct buf *out, struct view v) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (; v.n > 0; v = view_skip(v, 3)) {
-        uint32_t bits = (uint32_t)v.p[0] << 16;
-        if (v.n > 1)
-            bits |= (uint32_t)v.p[1] << 8;
-        if (v.n > 2)
-            bits |= v.p[2];
-        buf_put_u8(out, (uint8_t)digits[bits >> 18]);
-        buf_put_u8(out, (uint8_t)digits[bits >> 12 & 63]);
-        buf_put_u8(out, v.n > 1 ? (uint8_t)digits[bits >> 6 & 63] : '=');
-        buf_put_u8(out, v.n > 2 ? (uint8_t)digits[bits & 63] : '=');
-    }
-}
-
 /* A field's value with the token in the place. */
 static void put_value(struct buf *out, const struct credential_place *place, struct view token) {
     struct buf pair;
@@ -59,7 +44,7 @@ static void put_value(struct buf *out, const struct credential_place *place, str
         buf_put_u8(&pair, ':');
         buf_put(&pair, place->place == PLACE_BASIC_USER ? VIEW("x") : token);
         buf_put_str(out, "Basic ");
-        put_base64(out, buf_view(&pair));
+        base64_encode(buf_view(&pair), out);
         buf_free(&pair);
         break;
     default:
@@ -95,12 +80,9 @@ bool trial_place_is_seen(const struct credential_place *place) {
     struct buf value;
     bool seen = false;
     buf_init(&value, VALUE_SIZE);
-    if (put_credential(place, WITH_OURS, &value, &m) == 0)
+    if (put_credential(place, WITH_FOREIGN, &value, &m) == 0)
         for (size_t i = 0; i < m.n; i++)
-            seen = seen || (m.at[i].place == place->place && placeholder_is(m.at[i].token) &&
-                            !m.at[i].malformed && view_equal_nocase(m.at[i].name, place->header) &&
-                            (place->place != PLACE_HEADER ||
-                             view_equal_nocase(m.at[i].scheme, place->scheme)));
+            seen = seen || material_stands_in(&m.at[i], place);
     buf_free(&value);
     return seen;
 }
@@ -187,10 +169,11 @@ int trial_run_as(const struct policy *p, const struct rights *rights, const stru
         *why = "a method is a token of RFC 9110";
         return ERR_BAD;
     }
-    buf_init(&path, t->target.n + 1);
+    struct view raw = t->target.n ? t->target : VIEW("/");
+    buf_init(&path, raw.n + 1);
     buf_init(&value, VALUE_SIZE);
     *why = "the path has too many segments";
-    int err = target_parse(t->target.n ? t->target : VIEW("/"), SEGMENTS_MAX, &path, &target, why);
+    int err = target_parse(raw, SEGMENTS_MAX, &path, &target, why);
     if (err == 0)
         err = judge_trial(p, rights, t, &target, &value, out, why);
     buf_free(&value);

@@ -1,0 +1,350 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "policy/method.h"
+#include "policy/pattern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- hosts ---- */
+
+static bool host_matches(const char *pattern, const char *host) {
+    struct host_pattern p;
+    struct authority a;
+    const char *why = NULL;
+    assert_int_equal(host_pattern_parse(view_str(pattern), &p, &why), 0);
+    assert_int_equal(authority_parse_host(view_str(host), 443, &a, &why), 0);
+    return host_pattern_match(&p, &a, view_str(a.host));
+}
+
+struct host_case {
+    const char *pattern, *host;
+    bool match;
+};
+
+static const struct host_case host_cases[] = {
+    {"allowed.test", "allowed.test", true},
+    {"Allowed.Test", "allowed.test", true},
+    {"allowed.test.", "allowed.test", true},
+    {"allowed.test", "ALLOWED.test.", true},
+    {"allowed.test", "evilallowed.test", false},
+    {"allowed.test", "allowed.test.evil.test", false},
+    {"allowed.test", "a.allowed.test", false},
+    {"*.allowed.test", "allowed.test", false},
+    {"*.allowed.test", "a.allowed.test", true},
+    {"*.allowed.test", "a.b.allowed.test", false},
+    {"*.allowed.test", "evilallowed.test", false},
+    {"**.allowed.test", "allowed.test", false},
+    {"**.allowed.test", "a.allowed.test", true},
+    {"**.allowed.test", "a.b.allowed.test", true},
+    {"**.allowed.test", "a.b.evilallowed.test", false},
+    {"192.0.2.1", "192.0.2.1", true},
+    {"192.0.2.1", "192.0.2.10", false},
+    {"[2001:db8::1]", "[2001:0db8:0::1]", true},
+    {"[2001:db8::1]", "[2001:db8::2]", false},
+};
+
+static void wc_01_wc_02_hosts_match_whole_labels_and_no_apex(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof host_cases / sizeof host_cases[0]; i++) {
+        const struct host_case *c = &host_cases[i];
+        if (host_matches(c->pattern, c->host) != c->match)
+            fail_msg("%s %s %s", c->pattern, c->match ? "must match" : "must not match", c->host);
+    }
+}
+
+static void wc_04_wide_and_partial_stars_are_no_host_patterns(void **state) {
+    (void)state;
+    static const char *const bad[] = {
+        "*",          "**",       "*.com",      "**.com",      "*.test",
+        "*test",      "a.*.test", "a*.b.test",  "*.",          "**.",
+        "*.*.b.test", "***.b.c",  "*.1.2.3.4",  "*.[::1].x",   "",
+        ".b.test",    "a..test",  "a.test:443", "user@a.test", "*.b.test:1",
+        "a b",        "0x7f.1",   "127.1",      "a/b",         "https://a.test",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct host_pattern p;
+        const char *why = NULL;
+        if (host_pattern_parse(view_str(bad[i]), &p, &why) != ERR_BAD)
+            fail_msg("'%s' must be refused", bad[i]);
+        assert_non_null(why);
+    }
+}
+
+static struct view label_of(struct view *rest) {
+    return view_cut(rest, '.');
+}
+
+/* The obvious meaning, label by label. */
+static bool slow_host(struct view pattern, struct view host) {
+    if (pattern.n == 0 || host.n == 0)
+        return pattern.n == 0 && host.n == 0;
+    struct view p = pattern, h = host;
+    struct view first = label_of(&p), label = label_of(&h);
+    if (view_equal(first, VIEW("**")))
+        return slow_host(p, h) || slow_host(pattern, h);
+    return (view_equal(first, VIEW("*")) || view_equal(first, label)) && slow_host(p, h);
+}
+
+static void random_labels(char *out, unsigned n) {
+    out[0] = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        strcat(out, i ? "." : "");
+        strcat(out, rand() % 2 ? "a" : "b");
+    }
+}
+
+static void hosts_match_as_the_slow_reference_says(void **state) {
+    (void)state;
+    static const char *const stars[] = {"", "*.", "**."};
+    unsigned matched = 0;
+    for (int i = 0; i < 50000; i++) {
+        char labels[32], pattern[40], host[32];
+        random_labels(labels, 2 + (unsigned)rand() % 3);
+        snprintf(pattern, sizeof pattern, "%s%s", stars[rand() % 3], labels);
+        random_labels(host, 1 + (unsigned)rand() % 5);
+        bool match = host_matches(pattern, host);
+        if (match != slow_host(view_str(pattern), view_str(host)))
+            fail_msg("%s and %s", pattern, host);
+        matched += match;
+    }
+    assert_true(matched > 1000);
+}
+
+static void hosts_overlap_when_some_host_matches_both(void **state) {
+    (void)state;
+    static const char *const patterns[] = {
+        "a.a",     "b.a",     "a.a.a",    "b.a.a",     "*.a.a",    "**.a.a",
+        "*.b.a",   "**.b.a",  "*.a.a.a",  "**.a.a.a",  "*.b.a.a",  "**.b.a.a",
+        "a.b.a.a", "*.a.b.a", "**.a.b.a", "a.a.a.b.a", "b.b.b.a.a"};
+    enum { N = sizeof patterns / sizeof patterns[0] };
+    for (size_t i = 0; i < N; i++)
+        for (size_t k = 0; k < N; k++) {
+            struct host_pattern a, b;
+            const char *why;
+            assert_int_equal(host_pattern_parse(view_str(patterns[i]), &a, &why), 0);
+            assert_int_equal(host_pattern_parse(view_str(patterns[k]), &b, &why), 0);
+            bool both = false;
+            for (unsigned n = 1; n <= 6; n++)
+                for (unsigned bits = 0; bits < 1u << n && !both; bits++) {
+                    char host[16] = "";
+                    for (unsigned l = 0; l < n; l++) {
+                        strcat(host, l ? "." : "");
+                        strcat(host, bits >> l & 1 ? "a" : "b");
+                    }
+                    both = slow_host(view_str(patterns[i]), view_str(host)) &&
+                           slow_host(view_str(patterns[k]), view_str(host));
+                }
+            if (host_patterns_overlap(&a, &b) != both)
+                fail_msg("%s and %s %s", patterns[i], patterns[k],
+                         both ? "overlap" : "do not overlap");
+        }
+}
+
+/* ---- paths ---- */
+
+static bool path_matches(const char *pattern, const char *path, bool widely) {
+    struct path_pattern p;
+    const char *why = NULL;
+    struct target t = {.path = view_str(path)};
+    if (path_pattern_parse(view_str(pattern), &p, &why) != 0)
+        fail_msg("%s: %s", pattern, why);
+    return path_pattern_match(&p, &t, widely);
+}
+
+struct path_case {
+    const char *pattern, *path;
+    bool match, widely;
+};
+
+static const struct path_case path_cases[] = {
+    {"/v1/items", "/v1/items", true, true},
+    {"/v1/items", "/v1/items/", false, true},
+    {"/v1/items/", "/v1/items", false, true},
+    {"/v1/items", "/v1/items/7", false, false},
+    {"/v1/items", "/V1/items", false, false},
+    {"/v1/items", "/v1/itemsx", false, false},
+    {"/v1/items", "/v1/items;x=1", false, true},
+    {"/v1/*", "/v1/items;x=1", true, true},
+    {"/v1/items/*", "/v1/items/7", true, true},
+    {"/v1/items/*", "/v1/items", false, false},
+    {"/v1/items/*", "/v1/items/", false, false},
+    {"/v1/items/*", "/v1/items/7/", false, true},
+    {"/v1/items/*", "/v1/items/7/x", false, false},
+    {"/v1/items/*/", "/v1/items/7/", true, true},
+    {"/v1/items/**", "/v1/items/7", true, true},
+    {"/v1/items/**", "/v1/items/7/", true, true},
+    {"/v1/items/**", "/v1/items/7/x/y", true, true},
+    {"/v1/items/**", "/v1/items", false, false},
+    {"/v1/items/**", "/v1/items/", false, false},
+    {"/v1/items/**/", "/v1/items/7", false, true},
+    {"/v1/items/**/", "/v1/items/7/", true, true},
+    {"/**/edit", "/a/edit", true, true},
+    {"/**/edit", "/a/b/edit", true, true},
+    {"/**/edit", "/a/edit/edit", true, true},
+    {"/**/edit", "/edit", false, false},
+    {"/**/edit", "/a/edit/", false, true},
+    {"/**/edit", "/a/edit;v=2/", false, true},
+    {"/**/a/**/b", "/x/a/y/b", true, true},
+    {"/**/a/**/b", "/a/a/a/b/b", true, true},
+    {"/**/a/**/b", "/x/a/b", false, false},
+    {"/", "/", true, true},
+    {"/", "/a", false, false},
+    {"/**", "/", false, false},
+    {"/**", "/a", true, true},
+    {"/**", "*", false, false},
+    {"/", "*", false, false},
+    {"/a%2Bb", "/a%2Bb", true, true},
+    {"/a/*/share", "/a/7/share/", false, true},
+    {"/a/*/share", "/a/7/shared", false, false},
+};
+
+static void pn_10_pn_11_paths_match_whole_segments(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof path_cases / sizeof path_cases[0]; i++) {
+        const struct path_case *c = &path_cases[i];
+        if (path_matches(c->pattern, c->path, false) != c->match)
+            fail_msg("%s and %s", c->pattern, c->path);
+        if (path_matches(c->pattern, c->path, true) != c->widely)
+            fail_msg("%s and %s, widely", c->pattern, c->path);
+    }
+}
+
+static void paths_that_are_not_canonical_are_no_patterns(void **state) {
+    (void)state;
+    static const char *const bad[] = {
+        "",        "a",     "*",       "/a*",   "/*a",   "/a/***", "/a?b=1",
+        "/a/../b", "/a//b", "/%2e%2e", "/a%41", "/%2a",  "/a#b",   "/a b",
+        "/a%2fb",  "/a\\b", "/./a",    "/a/.",  "/a%zz", "//a",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct path_pattern p;
+        const char *why = NULL;
+        if (path_pattern_parse(view_str(bad[i]), &p, &why) != ERR_BAD)
+            fail_msg("'%s' must be refused", bad[i]);
+        assert_non_null(why);
+    }
+}
+
+static void a_pattern_has_at_most_64_segments(void **state) {
+    (void)state;
+    char text[2 * (PATH_PARTS_MAX + 1) + 1];
+    const char *why;
+    struct path_pattern p;
+    for (size_t i = 0; i < sizeof text - 1; i++)
+        text[i] = i % 2 ? 'a' : '/';
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(path_pattern_parse(view_str(text), &p, &why), ERR_BAD);
+    text[sizeof text - 3] = '\0';
+    assert_int_equal(path_pattern_parse(view_str(text), &p, &why), 0);
+}
+
+/* The obvious meaning: segments in arrays, recursion. */
+static bool slow_parts(char **pattern, size_t n, char **path, size_t m) {
+    if (n == 0 || m == 0)
+        return n == 0 && m == 0;
+    if (strcmp(pattern[0], "**") == 0)
+        return slow_parts(pattern + 1, n - 1, path + 1, m - 1) ||
+               slow_parts(pattern, n, path + 1, m - 1);
+    return (strcmp(pattern[0], "*") == 0 || strcmp(pattern[0], path[0]) == 0) &&
+           slow_parts(pattern + 1, n - 1, path + 1, m - 1);
+}
+
+static size_t split(char *text, char **out) {
+    size_t n = 0;
+    for (char *part = strtok(text, "/"); part; part = strtok(NULL, "/"))
+        out[n++] = part;
+    return n;
+}
+
+static bool slow_path(const char *pattern, const char *path) {
+    char a[64], b[64], *parts[16], *segments[16];
+    size_t last = strlen(pattern);
+    bool open = last > 2 && strcmp(pattern + last - 2, "**") == 0;
+    bool slash_a = last > 1 && pattern[last - 1] == '/';
+    bool slash_b = strlen(path) > 1 && path[strlen(path) - 1] == '/';
+    snprintf(a, sizeof a, "%s", pattern);
+    snprintf(b, sizeof b, "%s", path);
+    size_t n = split(a, parts), m = split(b, segments);
+    return (open || slash_a == slash_b) && slow_parts(parts, n, segments, m);
+}
+
+static void random_path(char *out, bool stars, unsigned most) {
+    static const char *const words[] = {"a", "b", "*", "**", "a"};
+    unsigned n = (unsigned)rand() % (most + 1);
+    out[0] = '\0';
+    for (unsigned i = 0; i < n; i++) {
+        strcat(out, "/");
+        strcat(out, words[(unsigned)rand() % (stars ? 4 : 2)]);
+    }
+    if (n == 0 || rand() % 4 == 0)
+        strcat(out, "/");
+}
+
+static void paths_match_as_the_slow_reference_says(void **state) {
+    (void)state;
+    unsigned matched = 0;
+    for (int i = 0; i < 200000; i++) {
+        char pattern[64], path[64];
+        random_path(pattern, true, 6);
+        random_path(path, false, 8);
+        bool match = path_matches(pattern, path, false);
+        if (match != slow_path(pattern, path))
+            fail_msg("%s and %s", pattern, path);
+        matched += match;
+    }
+    assert_true(matched > 5000);
+}
+
+static void what_matches_matches_widely_too(void **state) {
+    (void)state;
+    for (int i = 0; i < 50000; i++) {
+        char pattern[64], path[64];
+        random_path(pattern, true, 5);
+        random_path(path, false, 6);
+        if (path_matches(pattern, path, false) && !path_matches(pattern, path, true))
+            fail_msg("%s and %s", pattern, path);
+    }
+}
+
+/* ---- methods ---- */
+
+static void wc_09_methods_compare_whole_and_with_case(void **state) {
+    (void)state;
+    assert_int_not_equal(method_bit(VIEW("GET")), 0);
+    assert_int_not_equal(method_bit(VIEW("GET")), method_bit(VIEW("HEAD")));
+    assert_int_equal(method_bit(VIEW("get")), 0);
+    assert_int_equal(method_bit(VIEW("GETX")), 0);
+    assert_int_equal(method_bit(VIEW("")), 0);
+    assert_true((methods_grantable() & method_bit(VIEW("PURGE"))) != 0);
+    static const char *const never[] = {"TRACE", "CONNECT", "PRI"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_not_equal(method_bit(view_str(never[i])), 0);
+        assert_int_equal(method_bit(view_str(never[i])) & methods_grantable(), 0);
+    }
+}
+
+int main(void) {
+    unsigned seed = (unsigned)(getenv("SEED") ? strtoul(getenv("SEED"), NULL, 10) : 1);
+    printf("seed %u\n", seed);
+    srand(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wc_01_wc_02_hosts_match_whole_labels_and_no_apex),
+        cmocka_unit_test(wc_04_wide_and_partial_stars_are_no_host_patterns),
+        cmocka_unit_test(hosts_match_as_the_slow_reference_says),
+        cmocka_unit_test(hosts_overlap_when_some_host_matches_both),
+        cmocka_unit_test(pn_10_pn_11_paths_match_whole_segments),
+        cmocka_unit_test(paths_that_are_not_canonical_are_no_patterns),
+        cmocka_unit_test(a_pattern_has_at_most_64_segments),
+        cmocka_unit_test(paths_match_as_the_slow_reference_says),
+        cmocka_unit_test(what_matches_matches_widely_too),
+        cmocka_unit_test(wc_09_methods_compare_whole_and_with_case),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

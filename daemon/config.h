@@ -1,0 +1,87 @@
+/*
+ * The daemon's configuration (docs/configuration.md), read from its text and
+ * nothing else: no file is opened here. Paths are made relative to the folder
+ * of the configuration file.
+ */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include "base/limits.h"
+#include "policy/arena.h"
+#include "policy/bundle.h"
+#include "policy/policy.h"
+
+#include <sys/types.h>
+
+struct config_listener {
+    bool is_unix;
+    struct address address; /* TCP */
+    uint16_t port;
+    const char *path; /* Unix */
+    mode_t mode;
+    uint32_t lane; /* id of its lane */
+    struct position at;
+    struct config_listener *next;
+};
+
+/* A lane as the configuration has it; the policy completes one without names. */
+struct config_lane {
+    uint32_t id; /* from 1, in the order of the text */
+    bool shared;
+    bool everybody;    /* shared, and no names given: whoever has no other lane */
+    struct view names; /* separated by SP */
+    struct position at;
+    struct config_lane *next;
+};
+
+struct config_host {
+    struct view name;
+    struct address address;
+    struct config_host *next;
+};
+
+struct config {
+    struct arena arena; /* of everything below */
+    const char *state;
+    const char *policy;
+    const char *control;
+    uid_t *control_uids; /* besides root and the daemon's own user */
+    size_t n_control_uids;
+    struct config_listener *listeners;
+    struct config_lane *lanes;
+    size_t n_listeners, n_lanes;
+    const char *trust; /* PEM file, or NULL: the system's */
+    struct address resolvers[RESOLVERS_MAX];
+    uint16_t resolver_ports[RESOLVERS_MAX];
+    size_t n_resolvers;
+    struct config_host *hosts;
+    struct view upstream_proxy;        /* "host:port", canonical, or empty */
+    const char *geo_country, *geo_asn; /* or NULL */
+    struct limits limits;
+    bool audit_durable;
+    uid_t first_uid, last_uid; /* 0: no range */
+    const char *vault_key;
+    bool debug;
+};
+
+/*
+ * Reads text (named file in positions, which must outlive the configuration).
+ * ERR_BAD with all errors of the text, ERR_MEMORY; out then holds nothing.
+ */
+MUST_USE int config_read(struct view text, const char *file, struct config *out,
+                         struct policy_errors *errors);
+void config_free(struct config *c);
+
+/*
+ * Appends every lane in order (bundle_put_lane), the sandboxes of the one for
+ * everybody taken from the policy. ERR_BAD, with errors, when a listener names
+ * a sandbox that the policy does not have.
+ */
+MUST_USE int config_put_lanes(const struct config *c, const struct policy *p, struct buf *out,
+                              struct policy_errors *errors);
+/* Appends the static hosts (bundle_put_host). */
+void config_put_hosts(const struct config *c, struct buf *out);
+/* Appends "address:port" of every TCP listener, as blocks (bundle.own_addresses). */
+void config_put_own_addresses(const struct config *c, struct buf *out);
+
+#endif

@@ -1,0 +1,282 @@
+#include "daemon/config_reader.h"
+
+#include <string.h>
+
+/* ---- who is behind a listener ---- */
+
+static bool lane_has(const struct config_lane *lane, struct view name) {
+    struct view rest = lane->names, other;
+    while (lane_sandbox(&rest, &other))
+        if (view_equal_nocase(other, name))
+            return true;
+    return false;
+}
+
+/* The lane that has the sandbox, among those complete. */
+static struct config_lane *lane_of(const struct config_source *s, struct view name) {
+    for (struct config_lane *lane = s->config->lanes; lane; lane = lane->next)
+        if (lane_has(lane, name))
+            return lane;
+    return NULL;
+}
+
+static struct config_lane *lane_new(struct config_source *s, struct position at) {
+    struct config_lane *lane = arena_alloc(&s->config->arena, sizeof *lane);
+    if (lane)
+        lane->at = at;
+    return lane;
+}
+
+static int second_who(struct config_source *s, struct lexer *l, const struct token *at) {
+    if (!s->who)
+        return 0;
+    errors_add(l->errors, at->at, "a listener has one 'sandbox' or one 'shared'");
+    return ERR_BAD;
+}
+
+static int name_taken(struct lexer *l, const struct token *t, const struct config_lane *lane) {
+    errors_add(l->errors, t->at, "the sandbox '%.*s' has a lane already, from line %u",
+               VIEW_ARG(t->text), lane->at.line);
+    return ERR_BAD;
+}
+
+static int read_sandbox(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    struct token name;
+    if (second_who(s, l, at) != 0 || lexer_name(l, "the name of a sandbox", &name) != 0)
+        return ERR_BAD;
+    struct config_lane *lane = lane_of(s, name.text);
+    if (lane && (lane->shared || !view_equal(lane->names, name.text)))
+        return name_taken(l, &name, lane);
+    s->who = lane ? lane : lane_new(s, s->listener->at);
+    if (!s->who)
+        return ERR_MEMORY;
+    s->who->names = name.text;
+    return 0;
+}
+
+static int read_shared_names(struct config_source *s, struct lexer *l, struct buf *names) {
+    while (lexer_at(l, TOKEN_WORD)) {
+        struct token name;
+        if (lexer_name(l, "the name of a sandbox", &name) != 0)
+            return ERR_BAD;
+        const struct config_lane *lane = lane_of(s, name.text);
+        s->who->names = buf_view(names);
+        if (!lane && lane_has(s->who, name.text))
+            lane = s->who;
+        if (lane)
+            return name_taken(l, &name, lane);
+        if (buf_len(names))
+            buf_put_u8(names, ' ');
+        buf_put(names, name.text);
+    }
+    s->who->names = arena_copy(&s->config->arena, buf_view(names));
+    return buf_ok(names) && s->who->names.p ? 0 : ERR_MEMORY;
+}
+
+static bool everybody_is_taken(const struct config_source *s) {
+    for (const struct config_lane *lane = s->config->lanes; lane; lane = lane->next)
+        if (lane->everybody)
+            return true;
+    return false;
+}
+
+static int read_shared(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    if (second_who(s, l, at) != 0)
+        return ERR_BAD;
+    s->who = lane_new(s, s->listener->at);
+    if (!s->who)
+        return ERR_MEMORY;
+    s->who->shared = true;
+    s->who->everybody = !lexer_at(l, TOKEN_WORD);
+    if (s->who->everybody && everybody_is_taken(s)) {
+        errors_add(l->errors, at->at, "a second 'shared' without names");
+        return ERR_BAD;
+    }
+    struct buf names;
+    buf_init(&names, POLICY_TEXT_MAX);
+    int err = read_shared_names(s, l, &names);
+    buf_free(&names);
+    return err;
+}
+
+static int read_mode(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    struct token t;
+    if (!s->listener->is_unix) {
+        errors_add(l->errors, at->at, "'mode' is for Unix sockets");
+        return ERR_BAD;
+    }
+    if (lexer_word(l, "an octal mode", &t) != 0)
+        return ERR_BAD;
+    unsigned mode = 0;
+    bool good = t.text.n == 3 || (t.text.n == 4 && t.text.p[0] == '0');
+    for (size_t i = 0; i < t.text.n && good; i++) {
+        good = t.text.p[i] >= '0' && t.text.p[i] <= '7';
+        mode = mode * 8 + (t.text.p[i] - '0');
+    }
+    if (!good) {
+        errors_add(l->errors, t.at, "'%.*s' is no mode such as 0660", WORD_ARG(t.text));
+        return ERR_BAD;
+    }
+    s->listener->mode = (mode_t)mode;
+    return 0;
+}
+
+/* ---- where it listens ---- */
+
+static int read_tcp(struct lexer *l, struct config_listener *listener) {
+    const char *why = "a name, where an address is needed";
+    struct token t;
+    struct authority a;
+    if (lexer_word(l, "ADDRESS:PORT", &t) != 0)
+        return ERR_BAD;
+    if (authority_parse(t.text, 0, &a, &why) != 0 || a.kind != HOST_ADDRESS) {
+        errors_add(l->errors, t.at, "'%.*s' is no ADDRESS:PORT: %s", WORD_ARG(t.text), why);
+        return ERR_BAD;
+    }
+    listener->address = a.address;
+    listener->port = a.port;
+    return 0;
+}
+
+static int read_where(struct config_source *s, struct lexer *l) {
+    struct config_listener *listener = s->listener;
+    if (lexer_skip_word(l, "tcp"))
+        return read_tcp(l, listener);
+    if (!lexer_skip_word(l, "unix"))
+        return lexer_expected(l, "'tcp' or 'unix'");
+    listener->is_unix = true;
+    return config_socket(s, l, &listener->path);
+}
+
+static bool same_place(const struct config_listener *a, const struct config_listener *b) {
+    if (a->is_unix || b->is_unix)
+        return a->is_unix && b->is_unix && strcmp(a->path, b->path) == 0;
+    return a->port == b->port && address_equal(&a->address, &b->address);
+}
+
+static int add_listener(struct config_source *s, struct lexer *l) {
+    struct config *c = s->config;
+    for (const struct config_listener *q = c->listeners; q; q = q->next)
+        if (same_place(q, s->listener)) {
+            errors_add(l->errors, s->listener->at, "the same listener as in line %u", q->at.line);
+            return ERR_BAD;
+        }
+    if (c->n_listeners == LISTENERS_MAX) {
+        errors_add(l->errors, s->listener->at, "more than %d listeners", LISTENERS_MAX);
+        return ERR_BAD;
+    }
+    if (s->who->id == 0) {
+        s->who->id = (uint32_t)++c->n_lanes;
+        *s->lanes = s->who;
+        s->lanes = &s->who->next;
+    }
+    s->listener->lane = s->who->id;
+    c->n_listeners++;
+    *s->listeners = s->listener;
+    s->listeners = &s->listener->next;
+    return 0;
+}
+
+int config_listen(void *source, struct lexer *l, const struct token *at) {
+    static const struct statement words[] = {{"sandbox", read_sandbox, false},
+                                             {"shared", read_shared, false},
+                                             {"mode", read_mode, true}};
+    struct config_source *s = source;
+    s->who = NULL;
+    s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);
+    if (!s->listener)
+        return ERR_MEMORY;
+    *s->listener = (struct config_listener){.mode = 0660, .at = at->at};
+    size_t before = l->errors->total;
+    int err = read_where(s, l);
+    if (err == ERR_MEMORY)
+        return err;
+    int block = statements_read(l, words, 3, "a listener", s);
+    if (block != 0 || l->errors->total != before)
+        return block != 0 ? block : err;
+    if (!s->who) {
+        errors_add(l->errors, at->at, "this listener says neither 'sandbox NAME' nor 'shared'");
+        return ERR_BAD;
+    }
+    return add_listener(s, l);
+}
+
+/* ---- for the bundle ---- */
+
+static bool is_taken(const struct config *c, struct view sandbox) {
+    for (const struct config_lane *lane = c->lanes; lane; lane = lane->next)
+        if (lane_has(lane, sandbox))
+            return true;
+    return false;
+}
+
+static void put_everybody(const struct config *c, const struct policy *p, struct buf *names) {
+    for (size_t i = 0; i < policy_sandboxes(p); i++) {
+        struct view name = policy_sandbox_at(p, i);
+        if (is_taken(c, name))
+            continue;
+        if (buf_len(names))
+            buf_put_u8(names, ' ');
+        buf_put(names, name);
+    }
+}
+
+static void check_names(const struct config_lane *lane, const struct policy *p,
+                        struct policy_errors *errors) {
+    struct view rest = lane->names, name;
+    while (lane_sandbox(&rest, &name)) {
+        if (policy_has_sandbox(p, name))
+            continue;
+        struct guess g = guess_of(name);
+        for (size_t i = 0; i < policy_sandboxes(p); i++)
+            guess_offer(&g, policy_sandbox_at(p, i));
+        errors_add(errors, lane->at, "the policy has no sandbox '%.*s'%s", VIEW_ARG(name),
+                   guess_text(&g));
+    }
+}
+
+int config_put_lanes(const struct config *c, const struct policy *p, struct buf *out,
+                     struct policy_errors *errors) {
+    struct buf names;
+    buf_init(&names, POLICY_TEXT_MAX);
+    errors->n = errors->total = 0;
+    for (const struct config_lane *lane = c->lanes; lane; lane = lane->next) {
+        struct lane_info info = {.id = lane->id, .shared = lane->shared, .names = lane->names};
+        if (lane->everybody) {
+            put_everybody(c, p, &names);
+            info.names = buf_view(&names);
+        }
+        check_names(lane, p, errors);
+        bundle_put_lane(out, &info);
+    }
+    bool good = buf_ok(&names) && buf_ok(out);
+    buf_free(&names);
+    if (errors->total != 0)
+        return ERR_BAD;
+    return good ? 0 : ERR_MEMORY;
+}
+
+void config_put_hosts(const struct config *c, struct buf *out) {
+    for (const struct config_host *h = c->hosts; h; h = h->next)
+        bundle_put_host(out, &(struct static_host){h->name, h->address});
+}
+
+void config_put_own_addresses(const struct config *c, struct buf *out) {
+    struct buf text;
+    buf_init(&text, HOST_SIZE + 16);
+    for (const struct config_listener *l = c->listeners; l; l = l->next) {
+        if (l->is_unix)
+            continue;
+        struct authority a = {.kind = HOST_ADDRESS, .address = l->address, .port = l->port};
+        address_format(&l->address, a.host);
+        authority_write(&a, 0, &text);
+        buf_put_block(out, buf_view(&text));
+        buf_reset(&text);
+    }
+    if (!buf_ok(&text))
+        out->failed = true;
+    buf_free(&text);
+}

@@ -1,0 +1,34 @@
+/*
+ * What the files of the configuration's reader share. Internal to config*.c.
+ */
+#ifndef DAEMON_CONFIG_READER_H
+#define DAEMON_CONFIG_READER_H
+
+#include "daemon/config.h"
+#include "policy/lexer.h"
+
+enum { LISTENERS_MAX = 4096, CONFIG_HOSTS_MAX = 4096, CONTROL_UIDS_MAX = 64 };
+
+struct config_source {
+    struct config *config;
+    struct view folder; /* of the configuration file, with its final slash; may be empty */
+    struct config_listener **listeners;
+    struct config_lane **lanes;
+    struct config_host **hosts;
+    size_t n_hosts;
+    uint32_t limit_lines[LIMIT_COUNT]; /* where each was set; 0: nowhere */
+    /* the listener being read */
+    struct config_listener *listener;
+    struct config_lane *who;
+};
+
+/* Takes a word as a path and makes it absolute or relative to the folder. */
+int config_path(struct config_source *s, struct lexer *l, const char *what, const char **out);
+/* The same for a Unix socket, whose path is short. */
+int config_socket(struct config_source *s, struct lexer *l, const char **out);
+/* A statement's reader: `listen ...`. */
+int config_listen(void *source, struct lexer *l, const struct token *at);
+/* `limit NAME VALUE`. */
+int config_limit(void *source, struct lexer *l, const struct token *at);
+
+#endif

@@ -1,7 +1,7 @@
 /*
  * What broker and others say to each other. Channels to a lane's egress live
  * in the locked arena at both ends. Control passes the operator's typed
- * messages; secrets come as descriptors that broker reads itself.
+ * messages on; secrets come as descriptors that broker reads itself.
  */
 #ifndef BROKER_BROKER_MESSAGES_H
 #define BROKER_BROKER_MESSAGES_H
@@ -21,16 +21,23 @@ enum {
 /* broker to egress */
 enum {
     LEASE = 1, /* same id. u32 version of the secret, u32 seconds, block secret */
-    LEASE_REFUSED =
-        2, /* same id. u16 enum reason (placeholder_wrong_identity, broker_unavailable when there is no such secret or the vault is locked, not_ready) */
+    /* same id. u16 enum reason: not_ready (another generation), placeholder_wrong_identity (not issued for this sandbox
+     * and credential, or ended), placeholder_wrong_destination (not granted at this authority), broker_unavailable (the
+     * vault is locked or cannot be read), audit_unavailable */
+    LEASE_REFUSED = 2,
     LEASE_DROP =
         3, /* block credential: rotated or removed. Forget the lease now; go on guarding. */
 };
 
-/* control to broker; each is answered by BROKER_DONE */
+/*
+ * Control to broker. Each but BROKER_CANCEL begins with u32 uid of the operator, as the kernel
+ * told control, and is answered by BROKER_DONE. A value that is read from a
+ * descriptor ends at its end, or for a terminal at the end of the line.
+ */
 enum {
-    BROKER_SECRET_ADD = 1,    /* fd to read the value from; block name, block like (prefix) */
-    BROKER_SECRET_ROTATE = 2, /* fd; block name */
+    BROKER_SECRET_ADD =
+        1, /* fd to read the value from; u8 allow short, block name, block like (prefix) */
+    BROKER_SECRET_ROTATE = 2, /* fd; u8 allow short, block name */
     BROKER_SECRET_REMOVE = 3, /* block name */
     BROKER_SECRET_LIST = 4,
     BROKER_SANDBOX_ADD =
@@ -39,15 +46,21 @@ enum {
     BROKER_SANDBOX_LIST = 7,
     BROKER_VAULT_BACKUP = 8,  /* fd to write an encrypted copy to */
     BROKER_VAULT_RESTORE = 9, /* fd to read a copy from */
-    BROKER_VAULT_REKEY = 10,  /* fd with the new 32-byte key-encryption key */
+    BROKER_VAULT_REKEY = 10,  /* fd with the new key-encryption key, as in vault.key */
+    BROKER_CANCEL =
+        11, /* whoever asked with this id is gone: stop reading its descriptor. Not answered. */
 };
 
 /* broker to control */
 enum {
     /* same id. u8 err (0 or -code); block text: on failure a sentence, else a JSON value: for SECRET_LIST an array of
      * {name, like, version, created, rotated}; for SANDBOX_LIST an array of {name, declared, registered, credentials};
-     * for SANDBOX_ADD {name, token, placeholders: [{credential, value}]} */
+     * for SANDBOX_ADD {name, token, placeholders: [{credential, value}]}; for the others an object of what was done.
+     * What changes the registry is answered once a generation with it is in use. */
     BROKER_DONE = 1,
 };
+
+/* Bodies of control's messages and of BROKER_DONE. */
+enum { BROKER_ASK_MAX = 512, BROKER_TEXT_MAX = 512 * 1024 };
 
 #endif

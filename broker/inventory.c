@@ -6,21 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_name_byte(uint8_t c, bool first) {
-    return (c >= 'a' && c <= 'z') || is_digit(c) || (!first && (c == '.' || c == '_' || c == '-'));
-}
-
-bool name_is_good(struct view name) {
+bool vault_name_is_good(struct view name) {
     if (name.n == 0 || name.n >= NAME_SIZE)
         return false;
-    for (size_t i = 0; i < name.n; i++)
-        if (!is_name_byte(name.p[i], i == 0))
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i];
+        if (!is_alnum(c) && (i == 0 || (c != '.' && c != '_' && c != '-')))
             return false;
+    }
     return true;
 }
 
 static int copy_name(struct view name, char out[NAME_SIZE]) {
-    return name_is_good(name) ? view_cstr(name, out, NAME_SIZE) : ERR_CRYPTO;
+    return vault_name_is_good(name) ? view_cstr(name, out, NAME_SIZE) : ERR_CRYPTO;
 }
 
 void inventory_free(struct inventory *v) {
@@ -141,6 +139,20 @@ const struct vault_sandbox *inventory_sandbox(const struct inventory *v, struct 
         if (view_equal(view_str(v->sandboxes[i].name), name))
             return &v->sandboxes[i];
     return NULL;
+}
+
+static bool is_twin(const char *a, struct view b) {
+    return view_equal_nocase(view_str(a), b) && !view_equal(view_str(a), b);
+}
+
+bool inventory_has_twin(const struct inventory *v, enum row_kind kind, struct view name) {
+    for (size_t i = 0; kind == ROW_SECRET && i < v->n_secrets; i++)
+        if (is_twin(v->secrets[i].name, name))
+            return true;
+    for (size_t i = 0; kind == ROW_SANDBOX && i < v->n_sandboxes; i++)
+        if (is_twin(v->sandboxes[i].name, name))
+            return true;
+    return false;
 }
 
 int inventory_add(struct inventory *v, const struct row *r) {

@@ -48,15 +48,18 @@ struct inventory {
     size_t n_sandboxes;
 };
 
-/* [a-z0-9][a-z0-9._-]{0,63} */
-bool name_is_good(struct view name);
+/* What the policy calls a name: [A-Za-z0-9][A-Za-z0-9._-]{0,63}. Two that differ only in case do not coexist. */
+bool vault_name_is_good(struct view name);
 
 void inventory_free(struct inventory *v);
 /* Adds what a SECRET or SANDBOX row says. ERR_CRYPTO for one that no vault of ours wrote. ERR_MEMORY. */
 MUST_USE int inventory_add(struct inventory *v, const struct row *r);
-/* NULL when there is none. */
+/* By exact name; NULL when there is none. */
 const struct vault_secret *inventory_secret(const struct inventory *v, struct view name);
 const struct vault_sandbox *inventory_sandbox(const struct inventory *v, struct view name);
+
+/* Whether another name is there that differs from this one only in case (XS-05). */
+bool inventory_has_twin(const struct inventory *v, enum row_kind kind, struct view name);
 
 /* The sealed part of a SECRET row's body; views point into it. */
 struct sealed_secret {

@@ -55,9 +55,9 @@ static int store_error(struct store *s, const char *doing, int code) {
     }
 }
 
-static int run(struct store *s, const char *sql) {
+static int run(struct store *s, const char *doing, const char *sql) {
     int code = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? 0 : store_error(s, sql, code);
+    return code == SQLITE_OK ? 0 : store_error(s, doing, code);
 }
 
 /* ---- opening ---- */
@@ -93,7 +93,7 @@ static int harden(struct store *s) {
     }
     sqlite3_limit(s->db, SQLITE_LIMIT_LENGTH, STORE_BODY_MAX + 4096);
     sqlite3_limit(s->db, SQLITE_LIMIT_ATTACHED, 0);
-    return run(s, pragmas);
+    return run(s, "opening", pragmas);
 }
 
 /* The first column of the first row. ERR_MISSING when there is no row. */
@@ -121,7 +121,7 @@ static int make_schema(struct store *s) {
     };
     int result = 0;
     for (size_t i = 0; result == 0 && i < sizeof steps / sizeof *steps; i++)
-        result = run(s, steps[i]);
+        result = run(s, "making the schema", steps[i]);
     return result;
 }
 

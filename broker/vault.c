@@ -271,11 +271,12 @@ int vault_add(struct vault *v, struct view name, struct view like, struct view v
               uint64_t now) {
     struct new_value n = {{.id = v->counter + 1, .version = 1, .created = now, .rotated = now},
                           value};
-    if (vault_refuses_value(value, true) || !name_is_good(name) ||
+    if (vault_refuses_value(value, true) || !vault_name_is_good(name) ||
         view_cstr(name, n.secret.name, NAME_SIZE) != 0 ||
         view_cstr(like, n.secret.like, LIKE_SIZE) != 0)
         return ERR_BAD;
-    if (inventory_secret(&v->inventory, name))
+    if (inventory_secret(&v->inventory, name) ||
+        inventory_has_twin(&v->inventory, ROW_SECRET, name))
         return ERR_EXISTS;
     return change(v, edit_value, &n);
 }
@@ -384,8 +385,10 @@ static int edit_put_sandbox(struct vault *v, void *ctx) {
 
 int vault_put_sandbox(struct vault *v, const struct vault_sandbox *s) {
     struct vault_sandbox copy = *s;
-    if (!name_is_good(view_str(s->name)) || s->n > PLACEHOLDERS_MAX)
+    if (!vault_name_is_good(view_str(s->name)) || s->n > PLACEHOLDERS_MAX)
         return ERR_BAD;
+    if (inventory_has_twin(&v->inventory, ROW_SANDBOX, view_str(s->name)))
+        return ERR_EXISTS;
     return change(v, edit_put_sandbox, &copy);
 }
 

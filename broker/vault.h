@@ -55,7 +55,7 @@ MUST_USE int vault_remove(struct vault *v, struct view name);
 /* Appends the value to a secret buffer. ERR_MISSING; ERR_CRYPTO when the row is not what was last written. */
 MUST_USE int vault_reveal(struct vault *v, struct view name, struct buf *value, uint32_t *version);
 
-/* Adds or replaces what was issued to s->name. */
+/* Adds or replaces what was issued to s->name. ERR_EXISTS: another one differs only in case. */
 MUST_USE int vault_put_sandbox(struct vault *v, const struct vault_sandbox *s);
 /* ERR_MISSING */
 MUST_USE int vault_drop_sandbox(struct vault *v, struct view name);

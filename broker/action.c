@@ -1,0 +1,424 @@
+#include "broker/action.h"
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/secret.h"
+#include "broker/issue.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REGISTRY_MAX = CHANNEL_BODY_MAX / 2 };
+
+__attribute__((format(printf, 3, 4))) static int say(struct buf *text, int code, const char *format,
+                                                     ...) {
+    char sentence[512];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(sentence, sizeof sentence, format, ap);
+    va_end(ap);
+    buf_reset(text);
+    buf_put_str(text, sentence);
+    return code;
+}
+
+/* ---- reading and checking requests ---- */
+
+static bool has_name(uint16_t type) {
+    return type != BROKER_SECRET_LIST && type != BROKER_SANDBOX_LIST &&
+           type != BROKER_VAULT_BACKUP && type != BROKER_VAULT_RESTORE &&
+           type != BROKER_VAULT_REKEY;
+}
+
+int action_read(uint16_t type, struct view body, struct request *out) {
+    struct reader r = reader_of(body);
+    struct view name = {NULL, 0}, like = {NULL, 0};
+    memset(out, 0, sizeof *out);
+    out->type = type;
+    out->uid = read_u32(&r);
+    if (type == BROKER_SECRET_ADD || type == BROKER_SECRET_ROTATE)
+        out->allow_short = read_u8(&r) != 0;
+    if (has_name(type))
+        name = read_block(&r, NAME_SIZE - 1);
+    if (type == BROKER_SECRET_ADD)
+        like = read_block(&r, LIKE_SIZE - 1);
+    if (!read_done(&r) || view_cstr(name, out->name, NAME_SIZE) != 0 ||
+        view_cstr(like, out->like, LIKE_SIZE) != 0)
+        return ERR_BAD;
+    return 0;
+}
+
+static int check_like(const char *like, struct buf *text) {
+    static const uint8_t zeros[32];
+    char made[PLACEHOLDER_SIZE];
+    if (placeholder_make(view_str(like), zeros, made) == 0)
+        return 0;
+    return say(text, ERR_BAD, "--like: a prefix has at most %d letters, digits and _ - . :",
+               PLACEHOLDER_PREFIX_MAX);
+}
+
+static int check_secret(const struct custody *c, const struct request *r, struct buf *text) {
+    const struct inventory *v = vault_inventory(c->vault);
+    bool there = inventory_secret(v, view_str(r->name)) != NULL;
+    if (r->type == BROKER_SECRET_ADD && there)
+        return say(text, ERR_EXISTS, "there is a secret %s already: rotate it", r->name);
+    if (r->type == BROKER_SECRET_ADD && inventory_has_twin(v, ROW_SECRET, view_str(r->name)))
+        return say(text, ERR_EXISTS, "there is a secret whose name differs from %s only in case",
+                   r->name);
+    if (r->type != BROKER_SECRET_ADD && !there)
+        return say(text, ERR_MISSING, "there is no secret %s", r->name);
+    return r->type == BROKER_SECRET_ADD ? check_like(r->like, text) : 0;
+}
+
+static int check_sandbox(const struct custody *c, const struct request *r, struct buf *text) {
+    const struct inventory *v = vault_inventory(c->vault);
+    struct view name = view_str(r->name);
+    if (r->type == BROKER_SANDBOX_REMOVE)
+        return inventory_sandbox(v, name)
+                   ? 0
+                   : say(text, ERR_MISSING, "nothing was issued to a sandbox %s", r->name);
+    if (!c->mandate)
+        return say(text, ERR_MISSING, "no policy is in use yet");
+    if (!policy_has_sandbox(c->mandate->policy, name))
+        return say(text, ERR_MISSING,
+                   "the policy in use does not declare a sandbox %s: declare it, then reload",
+                   r->name);
+    if (inventory_has_twin(v, ROW_SANDBOX, name))
+        return say(text, ERR_EXISTS,
+                   "there is a sandbox whose name differs from %s only in case: remove it first",
+                   r->name);
+    return 0;
+}
+
+int action_check(const struct custody *c, const struct request *r, struct buf *text) {
+    if (r->type == BROKER_VAULT_RESTORE)
+        return c->kek ? 0 : say(text, ERR_DENIED, "%s", c->why);
+    if (!c->vault)
+        return say(text, ERR_DENIED, "the vault is locked: %s", c->why);
+    if (!has_name(r->type))
+        return 0;
+    if (!vault_name_is_good(view_str(r->name)))
+        return say(text, ERR_BAD,
+                   "a name has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter "
+                   "or a digit");
+    return r->type <= BROKER_SECRET_REMOVE ? check_secret(c, r, text) : check_sandbox(c, r, text);
+}
+
+/* ---- records ---- */
+
+static const struct action_name {
+    uint16_t type;
+    const char *done;
+    bool on_sandbox;
+} names[] = {
+    {BROKER_SECRET_ADD, "secret_added", false},
+    {BROKER_SECRET_ROTATE, "secret_rotated", false},
+    {BROKER_SECRET_REMOVE, "secret_removed", false},
+    {BROKER_SANDBOX_ADD, "sandbox_added", true},
+    {BROKER_SANDBOX_REMOVE, "sandbox_removed", true},
+    {BROKER_VAULT_BACKUP, "vault_backup", false},
+    {BROKER_VAULT_RESTORE, "vault_restored", false},
+    {BROKER_VAULT_REKEY, "vault_rekeyed", false},
+};
+
+static const struct action_name *name_of(uint16_t type) {
+    size_t i = 0;
+    while (names[i].type != type)
+        i++;
+    return &names[i];
+}
+
+static int record(struct custody *c, const struct request *r, const char *event, uint32_t version,
+                  const char *detail) {
+    const struct action_name *action = name_of(r->type);
+    struct ledger_event e = {
+        .event = event,
+        .uid = r->uid,
+        .version = version,
+        .state = c->vault ? vault_counter(c->vault) : 0,
+        .detail = detail,
+    };
+    *(action->on_sandbox ? &e.sandbox : &e.credential) = view_str(r->name);
+    return ledger_event(c->ledger, &e);
+}
+
+/* Before anything is changed. */
+static int announce(struct custody *c, const struct request *r, uint32_t version,
+                    struct buf *text) {
+    if (record(c, r, name_of(r->type)->done, version, NULL) == 0)
+        return 0;
+    return say(text, ERR_SYSTEM, "the audit trail takes no record: nothing was changed");
+}
+
+/* What was announced did not happen: the trail must say so too. */
+static int failed(struct custody *c, const struct request *r, int code, const char *why,
+                  struct buf *text) {
+    char detail[VAULT_WHY_SIZE + 64];
+    snprintf(detail, sizeof detail, "%s did not happen: %s", name_of(r->type)->done, why);
+    if (record(c, r, "vault_failed", 0, detail) != 0)
+        log_warn("vault: %s", detail);
+    return say(text, code, "nothing was changed: %s", why);
+}
+
+/* ---- secrets ---- */
+
+static void put_done(const struct request *r, uint32_t version, struct buf *text) {
+    buf_reset(text);
+    buf_put_str(text, "{");
+    json_put_text(text, "name", view_str(r->name));
+    if (version)
+        json_put_number(text, "version", version);
+    buf_put_str(text, "}");
+}
+
+int action_value(struct custody *c, const struct request *r, struct view source, uint64_t now,
+                 struct buf *text) {
+    struct view name = view_str(r->name);
+    int result = action_check(c, r, text);
+    if (result != 0)
+        return result;
+    if (source.n > 0 && source.p[source.n - 1] == '\n')
+        source = view_head(source, source.n - 1);
+    const char *why = vault_refuses_value(source, r->allow_short);
+    if (why)
+        return say(text, ERR_BAD, "the value is refused: %s", why);
+    const struct vault_secret *old = inventory_secret(vault_inventory(c->vault), name);
+    uint32_t version = old ? old->version + 1 : 1;
+    result = announce(c, r, version, text);
+    if (result != 0)
+        return result;
+    result = old ? vault_rotate(c->vault, name, source, now)
+                 : vault_add(c->vault, name, view_str(r->like), source, now);
+    if (result != 0)
+        return failed(c, r, result, err_text(result), text);
+    put_done(r, version, text);
+    return 0;
+}
+
+int action_secret_remove(struct custody *c, const struct request *r, struct buf *text) {
+    int result = action_check(c, r, text);
+    if (result == 0)
+        result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_remove(c->vault, view_str(r->name));
+    if (result != 0)
+        return failed(c, r, result, err_text(result), text);
+    put_done(r, 0, text);
+    return 0;
+}
+
+/* ---- sandboxes ---- */
+
+static int issue(const struct custody *c, const struct request *r, uint64_t now, struct issued *out,
+                 struct buf *text) {
+    struct view name = view_str(r->name), which;
+    size_t n = policy_sandbox_credentials(c->mandate->policy, name);
+    struct view *credentials = calloc(n + 1, sizeof *credentials);
+    if (!credentials)
+        return say(text, ERR_MEMORY, "no memory");
+    for (size_t i = 0; i < n; i++)
+        credentials[i] = policy_sandbox_credential_at(c->mandate->policy, name, i);
+    int result = issue_sandbox(vault_inventory(c->vault), name, credentials, n, random_bytes, now,
+                               out, &which);
+    if (result == ERR_MISSING)
+        say(text, result,
+            "the policy lends %s the credential %.*s, but the vault has no secret of that name: "
+            "`exeat secret add %.*s`",
+            r->name, VIEW_ARG(which), VIEW_ARG(which));
+    else if (result != 0)
+        say(text, result, "nothing was issued: %s", err_text(result));
+    free(credentials);
+    return result;
+}
+
+/* The registry travels in one message: what would not fit must not be kept. */
+static bool registry_fits(const struct custody *c, const struct issued *issued) {
+    struct vault_sandbox more = issued->sandbox;
+    struct inventory one = {.sandboxes = &more, .n_sandboxes = 1};
+    struct buf b;
+    buf_init(&b, REGISTRY_MAX);
+    issue_registry(vault_inventory(c->vault), &b);
+    issue_registry(&one, &b);
+    bool fits = buf_ok(&b);
+    buf_free(&b);
+    return fits;
+}
+
+static int keep_issued(struct custody *c, const struct request *r, const struct issued *issued,
+                       struct buf *text) {
+    if (!registry_fits(c, issued))
+        return say(text, ERR_LIMIT, "too many sandboxes and placeholders: remove some first");
+    int result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_put_sandbox(c->vault, &issued->sandbox);
+    if (result != 0)
+        return failed(c, r, result, err_text(result), text);
+    buf_reset(text);
+    issued_write(issued, text);
+    return 0;
+}
+
+int action_sandbox_add(struct custody *c, const struct request *r, uint64_t now, struct buf *text) {
+    struct issued issued;
+    int result = action_check(c, r, text);
+    if (result == 0)
+        result = issue(c, r, now, &issued, text);
+    if (result != 0)
+        return result;
+    result = keep_issued(c, r, &issued, text);
+    issued_free(&issued);
+    return result;
+}
+
+int action_sandbox_remove(struct custody *c, const struct request *r, struct buf *text) {
+    int result = action_check(c, r, text);
+    if (result == 0)
+        result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_drop_sandbox(c->vault, view_str(r->name));
+    if (result != 0)
+        return failed(c, r, result, err_text(result), text);
+    put_done(r, 0, text);
+    return 0;
+}
+
+/* ---- lists ---- */
+
+static void list_secrets(const struct inventory *v, struct buf *text) {
+    for (size_t i = 0; i < v->n_secrets; i++) {
+        const struct vault_secret *s = &v->secrets[i];
+        buf_put_str(text, i ? ",{" : "{");
+        json_put_text(text, "name", view_str(s->name));
+        json_put_text(text, "like", view_str(s->like));
+        json_put_number(text, "version", s->version);
+        json_put_number(text, "created", s->created);
+        json_put_number(text, "rotated", s->rotated);
+        buf_put_str(text, "}");
+    }
+}
+
+static void put_credential(struct buf *text, size_t i, struct view name) {
+    buf_put_str(text, i ? "," : "");
+    json_put_string(text, name);
+}
+
+static void put_sandbox(struct buf *text, struct view name, bool declared, bool registered) {
+    struct view done = buf_view(text);
+    buf_put_str(text, done.p[done.n - 1] == '[' ? "{" : ",{");
+    json_put_text(text, "name", name);
+    buf_printf(text, ",\"declared\":%s,\"registered\":%s,\"credentials\":[",
+               declared ? "true" : "false", registered ? "true" : "false");
+}
+
+static void list_declared(const struct custody *c, struct buf *text) {
+    const struct policy *p = c->mandate->policy;
+    for (size_t i = 0; i < policy_sandboxes(p); i++) {
+        struct view name = policy_sandbox_at(p, i);
+        put_sandbox(text, name, true, inventory_sandbox(vault_inventory(c->vault), name) != NULL);
+        for (size_t k = 0; k < policy_sandbox_credentials(p, name); k++)
+            put_credential(text, k, policy_sandbox_credential_at(p, name, k));
+        buf_put_str(text, "]}");
+    }
+}
+
+static void list_undeclared(const struct custody *c, struct buf *text) {
+    const struct inventory *v = vault_inventory(c->vault);
+    for (size_t i = 0; i < v->n_sandboxes; i++) {
+        const struct vault_sandbox *s = &v->sandboxes[i];
+        if (c->mandate && policy_has_sandbox(c->mandate->policy, view_str(s->name)))
+            continue;
+        put_sandbox(text, view_str(s->name), false, true);
+        for (size_t k = 0; k < s->n; k++)
+            put_credential(text, k, view_str(s->placeholders[k].credential));
+        buf_put_str(text, "]}");
+    }
+}
+
+int action_list(const struct custody *c, const struct request *r, struct buf *text) {
+    int result = action_check(c, r, text);
+    if (result != 0)
+        return result;
+    buf_reset(text);
+    buf_put_str(text, "[");
+    if (r->type == BROKER_SECRET_LIST) {
+        list_secrets(vault_inventory(c->vault), text);
+    } else {
+        if (c->mandate)
+            list_declared(c, text);
+        list_undeclared(c, text);
+    }
+    buf_put_str(text, "]");
+    return buf_ok(text) ? 0 : say(text, ERR_LIMIT, "the list is too long");
+}
+
+/* ---- the whole vault ---- */
+
+static void put_state(const struct custody *c, struct buf *text) {
+    buf_reset(text);
+    buf_put_str(text, "{");
+    json_put_number(text, "state", vault_counter(c->vault));
+    json_put_number(text, "secrets", vault_inventory(c->vault)->n_secrets);
+    json_put_number(text, "sandboxes", vault_inventory(c->vault)->n_sandboxes);
+    buf_put_str(text, "}");
+}
+
+int action_backup(struct custody *c, const struct request *r, struct buf *image, struct buf *text) {
+    int result = action_check(c, r, text);
+    if (result == 0)
+        result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_backup(c->vault, image);
+    if (result != 0)
+        return failed(c, r, result, err_text(result), text);
+    put_state(c, text);
+    return 0;
+}
+
+int action_restore(struct custody *c, const struct request *r, struct view image,
+                   struct buf *text) {
+    char why[VAULT_WHY_SIZE];
+    int result = action_check(c, r, text);
+    if (result == 0)
+        result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_restore(&c->vault, c->directory, c->kek, image, why);
+    if (result != 0)
+        return failed(c, r, result, why, text);
+    put_state(c, text);
+    return 0;
+}
+
+static int rekey(struct custody *c, const struct request *r, uint8_t *kek, struct buf *text) {
+    int result = announce(c, r, 0, text);
+    if (result != 0)
+        return result;
+    result = vault_rekey(c->vault, kek);
+    return result == 0 ? 0 : failed(c, r, result, err_text(result), text);
+}
+
+int action_rekey(struct custody *c, const struct request *r, struct view source, struct buf *text) {
+    int result = action_check(c, r, text);
+    if (result != 0)
+        return result;
+    uint8_t *kek = secret_alloc(SEAL_KEY_SIZE);
+    if (!kek)
+        return say(text, ERR_MEMORY, "the arena is full");
+    if (seal_parse_key(source, kek) != 0)
+        result = say(text, ERR_BAD, "the new key is not 64 hexadecimal digits");
+    else
+        result = rekey(c, r, kek, text);
+    if (result != 0) {
+        secret_free(kek);
+        return result;
+    }
+    custody_take_key(c, kek);
+    put_state(c, text);
+    return 0;
+}

@@ -1,0 +1,31 @@
+/*
+ * The operator's desk: requests, as control passes them on: reads their descriptors,
+ * has them done (broker/action.h), and answers. What changes the registry is
+ * answered only once a generation that holds the new registry is in use, so
+ * that who reads "added" can use what was added.
+ */
+#ifndef BROKER_DESK_H
+#define BROKER_DESK_H
+
+#include "broker/custody.h"
+
+struct desk;
+
+struct desk_hooks {
+    /* The registry may have changed: tell the parent. */
+    void (*registry)(void *ctx);
+    /* A secret was rotated, removed or restored: no lane may go on using it. */
+    void (*recall)(void *ctx, struct view credential);
+    /* Control broke the contract; its channel is gone. */
+    void (*bad)(void *ctx);
+    void *ctx;
+};
+
+struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks);
+void desk_free(struct desk *o);
+/* Takes over control's channel; an earlier one and its requests end. ERR_MEMORY. */
+MUST_USE int desk_attach(struct desk *o, int fd);
+/* A generation is in use: answers who waited for its registry. */
+void desk_committed(struct desk *o);
+
+#endif

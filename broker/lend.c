@@ -1,0 +1,184 @@
+#include "broker/lend.h"
+
+#include "base/log.h"
+#include "broker/issue.h"
+
+#include <stdlib.h>
+
+struct lane {
+    struct lender *lender;
+    struct lane *next;
+    struct channel *channel;
+    uint32_t id;
+};
+
+struct lender {
+    struct loop *loop;
+    struct custody *custody;
+    struct lane *lanes;
+    void (*bad)(void *ctx, uint32_t lane);
+    void *ctx;
+};
+
+/* ---- one lease ---- */
+
+enum reason lend_judge(const struct custody *c, const struct ledger_lease *ask,
+                       const uint8_t fingerprint[DIGEST_SIZE]) {
+    if (!c->mandate || ask->generation != c->mandate->number)
+        return REASON_NOT_READY;
+    if (!c->vault)
+        return REASON_BROKER_UNAVAILABLE;
+    if (!mandate_lane_has(c->mandate, ask->lane, ask->sandbox) ||
+        !issue_covers(vault_inventory(c->vault), ask->sandbox, ask->credential, fingerprint))
+        return REASON_PLACEHOLDER_WRONG_IDENTITY;
+    if (!policy_lends(c->mandate->policy, ask->sandbox, ask->credential, ask->authority))
+        return REASON_PLACEHOLDER_WRONG_DESTINATION;
+    return REASON_ALLOWED;
+}
+
+static int read_ask(const struct message *m, struct ledger_lease *ask, struct authority *authority,
+                    const uint8_t **fingerprint) {
+    struct reader r = reader_of(m->body);
+    ask->generation = m->generation;
+    ask->sandbox = read_block(&r, NAME_SIZE - 1);
+    ask->credential = read_block(&r, NAME_SIZE - 1);
+    struct view host = read_block(&r, HOST_SIZE - 1);
+    uint16_t port = read_u16(&r);
+    *fingerprint = read_bytes(&r, DIGEST_SIZE).p;
+    if (!read_done(&r) || authority_parse_host(host, port, authority, NULL) != 0 ||
+        !view_equal(view_str(authority->host), host))
+        return ERR_BAD;
+    ask->authority = authority;
+    return 0;
+}
+
+static void refuse(struct channel *ch, const struct message *m, enum reason reason) {
+    buf_put_u16(channel_begin(ch, LEASE_REFUSED, m->id, m->generation), (uint16_t)reason);
+    channel_end(ch);
+}
+
+static void lend(const struct custody *c, struct channel *ch, const struct message *m,
+                 struct view secret, uint32_t version) {
+    struct buf *b = channel_begin(ch, LEASE, m->id, m->generation);
+    buf_put_u32(b, version);
+    buf_put_u32(b, (uint32_t)c->mandate->limits.v[LIMIT_LEASE_TIME]);
+    buf_put_block(b, secret);
+    channel_end(ch);
+}
+
+static int take_ask(void *ctx, struct channel *ch, struct message *m) {
+    struct lane *lane = ctx;
+    struct custody *c = lane->lender->custody;
+    struct ledger_lease ask = {.lane = lane->id};
+    struct authority authority;
+    const uint8_t *fingerprint;
+    struct buf secret;
+    if (read_ask(m, &ask, &authority, &fingerprint) != 0)
+        return ERR_BAD;
+    buf_init_secret(&secret, SECRET_MAX);
+    ask.reason = lend_judge(c, &ask, fingerprint);
+    if (ask.reason == REASON_ALLOWED) {
+        int result = vault_reveal(c->vault, ask.credential, &secret, &ask.version);
+        if (result != 0) {
+            log_warn("vault: %.*s cannot be read: %s", VIEW_ARG(ask.credential), err_text(result));
+            ask.reason = REASON_BROKER_UNAVAILABLE;
+        }
+    }
+    if (ledger_lease(c->ledger, &ask) != 0)
+        ask.reason = REASON_AUDIT_UNAVAILABLE;
+    if (ask.reason == REASON_ALLOWED)
+        lend(c, ch, m, buf_view(&secret), ask.version);
+    else
+        refuse(ch, m, ask.reason);
+    ask.reason == REASON_ALLOWED ? c->lent++ : c->refused++;
+    buf_free(&secret);
+    return 0;
+}
+
+/* ---- lanes ---- */
+
+static const struct channel_rule lane_rules[] = {
+    {LEASE_ASK, 0, 1024, take_ask, "lease ask"},
+};
+
+static void unlink_lane(struct lane *lane) {
+    struct lane **at = &lane->lender->lanes;
+    while (*at != lane)
+        at = &(*at)->next;
+    *at = lane->next;
+    channel_free(lane->channel);
+    free(lane);
+}
+
+static void on_lane_closed(void *ctx, struct channel *ch, int why) {
+    struct lane *lane = ctx;
+    struct lender *n = lane->lender;
+    uint32_t id = lane->id;
+    (void)ch;
+    log_warn("lane %u: egress's channel: %s", id, err_text(why));
+    unlink_lane(lane);
+    if (why == ERR_BAD || why == ERR_LIMIT)
+        n->bad(n->ctx, id);
+}
+
+static struct lane *find_lane(const struct lender *n, uint32_t id) {
+    struct lane *lane = n->lanes;
+    while (lane && lane->id != id)
+        lane = lane->next;
+    return lane;
+}
+
+int lender_add(struct lender *n, uint32_t id, int fd) {
+    lender_remove(n, id);
+    struct lane *lane = calloc(1, sizeof *lane);
+    if (!lane) {
+        evutil_closesocket(fd);
+        return ERR_MEMORY;
+    }
+    *lane = (struct lane){.lender = n, .id = id};
+    lane->channel = channel_new(n->loop, fd, lane_rules, sizeof lane_rules / sizeof *lane_rules,
+                                CHANNEL_SECRET, on_lane_closed, lane);
+    if (!lane->channel) {
+        free(lane);
+        return ERR_MEMORY;
+    }
+    lane->next = n->lanes;
+    n->lanes = lane;
+    return 0;
+}
+
+void lender_remove(struct lender *n, uint32_t id) {
+    struct lane *lane = find_lane(n, id);
+    if (lane)
+        unlink_lane(lane);
+}
+
+void lender_recall(struct lender *n, struct view credential) {
+    for (struct lane *lane = n->lanes; lane; lane = lane->next) {
+        buf_put_block(channel_begin(lane->channel, LEASE_DROP, 0, 0), credential);
+        channel_end(lane->channel);
+    }
+}
+
+size_t lender_lanes(const struct lender *n) {
+    size_t count = 0;
+    for (const struct lane *lane = n->lanes; lane; lane = lane->next)
+        count++;
+    return count;
+}
+
+struct lender *lender_new(struct loop *l, struct custody *c, void (*bad)(void *ctx, uint32_t lane),
+                          void *ctx) {
+    struct lender *n = calloc(1, sizeof *n);
+    if (n)
+        *n = (struct lender){.loop = l, .custody = c, .bad = bad, .ctx = ctx};
+    return n;
+}
+
+void lender_free(struct lender *n) {
+    if (!n)
+        return;
+    while (n->lanes)
+        unlink_lane(n->lanes);
+    free(n);
+}

@@ -1,0 +1,17 @@
+/*
+ * Who may talk to whom: the table of channels between processes (docs/architecture.md), made as
+ * both ends come up and made anew when one was restarted.
+ */
+#ifndef DAEMON_LINKS_H
+#define DAEMON_LINKS_H
+
+#include "daemon/state.h"
+
+/* of is up: connects it with every process that is up too, and hands it its audit stream. */
+void links_make(struct process *of);
+/* of is gone: those that had a channel with it are told. */
+void links_lost(struct process *of);
+/* Sends one end of something to a process. fd is taken over. */
+void links_send_peer(struct process *to, enum role role, uint32_t lane, struct view name, int fd);
+
+#endif

@@ -1,0 +1,176 @@
+#include "daemon/listeners.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { ACTIVATED_FIRST = 3, ACTIVATED_MAX = 64, BACKLOG = 1024 };
+
+static int activated[ACTIVATED_MAX];
+static size_t n_activated;
+
+void listeners_activate(void) {
+    const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+    if (!pid || !n || strtol(pid, NULL, 10) != (long)getpid())
+        return;
+    long count = strtol(n, NULL, 10);
+    for (int i = 0; i < count && n_activated < ACTIVATED_MAX; i++) {
+        /* Away from the low numbers that roles expect for themselves. */
+        int fd = fcntl(ACTIVATED_FIRST + i, F_DUPFD_CLOEXEC, 100);
+        close(ACTIVATED_FIRST + i);
+        if (fd >= 0)
+            activated[n_activated++] = fd;
+    }
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+static int take_activated(const void *address, socklen_t size) {
+    for (size_t i = 0; i < n_activated; i++) {
+        struct sockaddr_storage is;
+        socklen_t n = sizeof is;
+        memset(&is, 0, sizeof is);
+        if (activated[i] < 0 || getsockname(activated[i], (struct sockaddr *)&is, &n) != 0)
+            continue;
+        /* Unix names may or may not count their NUL. */
+        if (memcmp(&is, address, size) != 0)
+            continue;
+        int fd = activated[i];
+        activated[i] = -1;
+        return fd;
+    }
+    return -1;
+}
+
+/* ---- addresses ---- */
+
+static socklen_t tcp_address(const struct config_listener *l, struct sockaddr_storage *out) {
+    memset(out, 0, sizeof *out);
+    if (l->address.family == 4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)out;
+        in->sin_family = AF_INET;
+        in->sin_port = htons(l->port);
+        memcpy(&in->sin_addr, l->address.bytes, 4);
+        return sizeof *in;
+    }
+    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+    in6->sin6_family = AF_INET6;
+    in6->sin6_port = htons(l->port);
+    memcpy(&in6->sin6_addr, l->address.bytes, 16);
+    return sizeof *in6;
+}
+
+static socklen_t unix_address(const char *path, struct sockaddr_storage *out) {
+    struct sockaddr_un *un = (struct sockaddr_un *)out;
+    memset(out, 0, sizeof *out);
+    un->sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof un->sun_path)
+        return 0;
+    memcpy(un->sun_path, path, strlen(path));
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path) + 1);
+}
+
+const char *listener_name(const struct config_listener *l, char *out, size_t size) {
+    char text[64];
+    if (l->is_unix) {
+        snprintf(out, size, "%s", l->path);
+        return out;
+    }
+    address_format(&l->address, text);
+    snprintf(out, size, l->address.family == 4 ? "%s:%u" : "[%s]:%u", text, l->port);
+    return out;
+}
+
+/* ---- opening ---- */
+
+/* A socket file that nobody listens on is left over from a crash. */
+static bool remove_stale(const struct sockaddr_storage *to, socklen_t size, const char *path) {
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT;
+    if (!S_ISSOCK(st.st_mode))
+        return false;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)to, size) == 0;
+    if (fd >= 0)
+        close(fd);
+    return !alive && unlink(path) == 0;
+}
+
+static int open_socket(int family, const struct sockaddr_storage *to, socklen_t size) {
+    int one = 1;
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (family != AF_UNIX)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    if (bind(fd, (const struct sockaddr *)to, size) == 0 && listen(fd, BACKLOG) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static int open_unix(const char *path, mode_t mode) {
+    struct sockaddr_storage to;
+    socklen_t size = unix_address(path, &to);
+    if (size == 0) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    int fd = take_activated(&to, size);
+    if (fd >= 0)
+        return fd;
+    if (!remove_stale(&to, size, path)) {
+        errno = EADDRINUSE;
+        return -1;
+    }
+    /* Nobody else may connect between bind and chmod. */
+    mode_t before = umask(0177);
+    fd = open_socket(AF_UNIX, &to, size);
+    umask(before);
+    if (fd >= 0 && chmod(path, mode) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int listener_open(const struct config_listener *l) {
+    char name[256];
+    struct sockaddr_storage to;
+    int fd;
+    if (l->is_unix) {
+        fd = open_unix(l->path, l->mode);
+    } else {
+        socklen_t size = tcp_address(l, &to);
+        fd = take_activated(&to, size);
+        if (fd < 0)
+            fd = open_socket(to.ss_family, &to, size);
+    }
+    if (fd < 0)
+        log_fatal("%s:%u:%u: cannot listen on %s: %s", l->at.file, l->at.line, l->at.column,
+                  listener_name(l, name, sizeof name), strerror(errno));
+    return fd;
+}
+
+int listener_open_control(const char *path) {
+    int fd = open_unix(path, 0600);
+    if (fd < 0)
+        log_fatal("cannot listen on the control socket %s: %s", path, strerror(errno));
+    return fd;
+}

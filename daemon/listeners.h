@@ -1,0 +1,19 @@
+/*
+ * Listening sockets: made here, by the parent, or taken over by socket activation (sd_listen_fds(3))
+ * where one that was passed has the very address that the configuration names.
+ */
+#ifndef DAEMON_LISTENERS_H
+#define DAEMON_LISTENERS_H
+
+#include "daemon/config.h"
+
+/* Takes note of activated sockets; once, before anything else opens descriptors. */
+void listeners_activate(void);
+/* A listening, close-on-exec descriptor, or -1 with a line in the log that names the place in the configuration. */
+int listener_open(const struct config_listener *l);
+/* The operator's Unix socket at path, mode 0600. */
+int listener_open_control(const char *path);
+/* "127.0.0.1:8901" or the path; into out. */
+const char *listener_name(const struct config_listener *l, char *out, size_t size);
+
+#endif

@@ -1,0 +1,138 @@
+#include "daemon/load.h"
+
+#include "base/child.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CONFIG_MAX = 1 << 20, ANCHORS_MAX = 16 << 20, TEXT_MAX = 32 << 20, ERRORS_MAX = 64 << 10 };
+
+static const char *const system_anchors[] = {
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"};
+
+int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        buf_printf(why, "%s: %s\n", path, strerror(errno));
+        return ERR_SYSTEM;
+    }
+    int result = child_read_file(fd, max, out);
+    if (result != 0)
+        buf_printf(why, "%s: %s\n", path, err_text(result));
+    return result;
+}
+
+void load_errors(const struct policy_errors *errors, struct buf *out) {
+    for (size_t i = 0; i < errors->n; i++) {
+        const struct policy_error *e = &errors->at[i];
+        buf_printf(out, "%s:%u:%u: %s\n", e->at.file ? e->at.file : "-", e->at.line, e->at.column,
+                   e->text);
+    }
+    if (errors->total > errors->n)
+        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
+}
+
+int load_config(const char *path, struct config *out, struct buf *why) {
+    static struct policy_errors errors;
+    struct buf text;
+    errors = (struct policy_errors){.n = 0};
+    buf_init(&text, CONFIG_MAX);
+    int result = load_file(path, CONFIG_MAX, &text, why);
+    if (result == 0) {
+        result = config_read(buf_view(&text), path, out, &errors);
+        load_errors(&errors, why);
+    }
+    buf_free(&text);
+    return result;
+}
+
+static int load_anchors(const struct config *c, struct buf *out, struct buf *why) {
+    if (c->trust)
+        return load_file(c->trust, ANCHORS_MAX, out, why);
+    for (size_t i = 0; i < sizeof system_anchors / sizeof *system_anchors; i++)
+        if (access(system_anchors[i], R_OK) == 0)
+            return load_file(system_anchors[i], ANCHORS_MAX, out, why);
+    buf_put_str(why, "no trust anchors of the system were found: install ca-certificates or name a "
+                     "`trust file`\n");
+    return ERR_MISSING;
+}
+
+/* Everything a generation is made of, and its text. */
+struct loading {
+    struct config config;
+    struct policy *policy;
+    struct policy_errors errors;
+    struct buf policy_text, anchors, lanes, hosts, own, why;
+};
+
+static int load_policy(struct loading *l) {
+    int result = load_file(l->config.policy, POLICY_TEXT_MAX, &l->policy_text, &l->why);
+    if (result != 0)
+        return result;
+    result = policy_load(buf_view(&l->policy_text), l->config.policy, &l->policy, &l->errors);
+    if (result == 0)
+        result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
+    load_errors(&l->errors, &l->why);
+    return result;
+}
+
+static void put_bundle(const struct loading *l, struct buf *out) {
+    struct bundle b = {.limits = l->config.limits,
+                       .policy_file = view_str(l->config.policy),
+                       .policy_text = buf_view(&l->policy_text),
+                       .lanes = buf_view(&l->lanes),
+                       .static_hosts = buf_view(&l->hosts),
+                       .n_resolvers = l->config.n_resolvers,
+                       .upstream_proxy = l->config.upstream_proxy,
+                       .own_addresses = buf_view(&l->own),
+                       .anchors = buf_view(&l->anchors),
+                       .audit_durable = l->config.audit_durable};
+    memcpy(b.resolvers, l->config.resolvers, sizeof b.resolvers);
+    memcpy(b.resolver_ports, l->config.resolver_ports, sizeof b.resolver_ports);
+    bundle_write(&b, out);
+}
+
+static int write_all(int fd, struct view v) {
+    while (v.n > 0) {
+        ssize_t n = write(fd, v.p, v.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return ERR_SYSTEM;
+        v = view_skip(v, (size_t)n);
+    }
+    return 0;
+}
+
+int load_main(const char *config_file) {
+    static struct loading l;
+    struct buf out;
+    log_open("load", LOG_INFO);
+    buf_init(&l.policy_text, POLICY_TEXT_MAX);
+    buf_init(&l.anchors, ANCHORS_MAX);
+    buf_init(&l.lanes, CONFIG_MAX);
+    buf_init(&l.hosts, CONFIG_MAX);
+    buf_init(&l.own, CONFIG_MAX);
+    buf_init(&l.why, ERRORS_MAX);
+    buf_init(&out, TEXT_MAX);
+    int result = load_config(config_file, &l.config, &l.why);
+    if (result == 0) {
+        config_put_hosts(&l.config, &l.hosts);
+        config_put_own_addresses(&l.config, &l.own);
+        result = load_policy(&l);
+    }
+    if (result == 0)
+        result = load_anchors(&l.config, &l.anchors, &l.why);
+    buf_put_u8(&out, result == 0);
+    if (result == 0)
+        put_bundle(&l, &out);
+    else
+        buf_put(&out, buf_view(&l.why));
+    if (!buf_ok(&out) || write_all(PARENT_FD, buf_view(&out)) != 0)
+        return 1;
+    return 0;
+}

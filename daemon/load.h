@@ -1,0 +1,25 @@
+/*
+ * Role load: a short-lived child that reads configuration, policy and trust anchors, checks them
+ * with all expectations, and writes the text of a generation to the parent, who parses none of it.
+ *
+ * On its descriptor PARENT_FD it writes: u8 ok, then the bundle (policy/bundle.h) without registry,
+ * or the errors as text for the operator.
+ */
+#ifndef DAEMON_LOAD_H
+#define DAEMON_LOAD_H
+
+#include "daemon/config.h"
+
+int load_main(const char *config_file);
+
+/*
+ * Reads a whole file of at most max bytes. On failure a line "PATH: why" is appended to why and an
+ * error returned.
+ */
+MUST_USE int load_file(const char *path, size_t max, struct buf *out, struct buf *why);
+/* Appends errors as "file:line:column: text" lines. */
+void load_errors(const struct policy_errors *errors, struct buf *out);
+/* Reads and parses the configuration; on failure the lines are in why. */
+MUST_USE int load_config(const char *path, struct config *out, struct buf *why);
+
+#endif

@@ -1,0 +1,515 @@
+#include "daemon/parent.h"
+
+#include "audit/record.h"
+#include "base/log.h"
+#include "daemon/links.h"
+#include "daemon/listeners.h"
+#include "daemon/load.h"
+#include "daemon/notify.h"
+#include "daemon/places.h"
+#include "daemon/process.h"
+#include "daemon/rollout.h"
+#include "daemon/status.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/*
+ * The processes, in the order in which they are started: those that others need come first.
+ *
+ *   audit    appends records, chains, signs heads          broker   opens the vault, lends secrets
+ *   ca       uses the CA's private key                     dialer   resolves names, connects outward
+ *   control  serves the operator's socket
+ * and for each lane:
+ *   proxy    speaks TLS and HTTP with sandboxes            egress   judges, speaks with upstreams
+ *   inspect  reads bodies and decompresses for egress
+ */
+static const enum role shared_roles[] = {ROLE_AUDIT, ROLE_BROKER, ROLE_CA, ROLE_DIALER,
+                                         ROLE_CONTROL};
+static const enum role lane_roles[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
+
+enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STEADY_SECONDS = 60, STOP_SECONDS = 15 };
+
+static void start_process(struct process *of);
+
+/* ---- the audit trail ---- */
+
+static void record_event(struct parent *p, const char *event, const char *detail) {
+    static struct record r;
+    if (!p->audit)
+        return;
+    record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(&r, FIELD_EVENT, event);
+    record_str(&r, FIELD_DETAIL, detail);
+    record_number(&r, FIELD_GENERATION, p->generation);
+    if (audit_write(p->audit, &r) != 0)
+        log_warn("event %s is not in the audit log", event);
+}
+
+/* ---- what children say ---- */
+
+static int take_up(void *ctx, struct channel *ch, struct message *m) {
+    struct process *of = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    struct view key = read_block(&r, of->key.max);
+    if (!read_done(&r) || of->state != PROCESS_STARTING || (of->role == ROLE_PROXY) != (key.n > 0))
+        return ERR_BAD;
+    buf_reset(&of->key);
+    buf_put(&of->key, key);
+    of->state = PROCESS_UP;
+    links_make(of);
+    rollout_greet(of);
+    return 0;
+}
+
+static int take_ready(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return rollout_ready(ctx, m->generation);
+}
+
+static int take_refused(void *ctx, struct channel *ch, struct message *m) {
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    struct view why = read_block(&r, 512);
+    return read_done(&r) ? rollout_refused(ctx, m->generation, why) : ERR_BAD;
+}
+
+static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
+    struct process *of = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint8_t role = read_u8(&r);
+    uint32_t lane = read_u32(&r);
+    struct process *bad =
+        read_done(&r) && role < ROLE_COUNT ? process_find(of->parent, (enum role)role, lane) : NULL;
+    if (!bad || bad->role == ROLE_PARENT)
+        return ERR_BAD;
+    log_warn("%s says that %s broke the contract between them: it is started anew", of->origin,
+             bad->origin);
+    record_event(of->parent, "role_misbehaved", bad->origin);
+    if (bad->state != PROCESS_DOWN)
+        kill(bad->pid, SIGKILL);
+    return 0;
+}
+
+static int take_status(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return status_take(ctx, m);
+}
+
+static int take_registry(void *ctx, struct channel *ch, struct message *m) {
+    struct process *of = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    struct view registry = read_block(&r, CHANNEL_BODY_MAX);
+    if (!read_done(&r) || of->role != ROLE_BROKER)
+        return ERR_BAD;
+    rollout_registry(of->parent, registry);
+    return 0;
+}
+
+static void stop(struct parent *p);
+
+static int take_ask(void *ctx, struct channel *ch, struct message *m) {
+    struct process *of = ctx;
+    struct parent *p = of->parent;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint8_t what = read_u8(&r);
+    read_block(&r, 4096);
+    if (!read_done(&r) || of->role != ROLE_CONTROL)
+        return ERR_BAD;
+    switch (what) {
+    case ASK_STATUS:
+        status_ask(p, m->id);
+        return 0;
+    case ASK_RELOAD:
+        if (p->has_reload_ask) {
+            control_answer(p, m->id, ERR_AGAIN, VIEW("another reload is in progress"));
+            return 0;
+        }
+        p->has_reload_ask = true;
+        p->reload_ask = m->id;
+        rollout_load(p);
+        return 0;
+    case ASK_STOP:
+        control_answer(p, m->id, 0, VIEW("{}"));
+        stop(p);
+        return 0;
+    default:
+        return ERR_BAD;
+    }
+}
+
+static const struct channel_rule rules[] = {
+    {ROLE_UP, CHANNEL_ONCE, 2048, take_up, "up"},
+    {ROLE_READY, 0, 0, take_ready, "ready"},
+    {ROLE_REFUSED, 0, 1024, take_refused, "refused"},
+    {ROLE_BAD_PEER, 0, 5, take_bad_peer, "bad peer"},
+    {ROLE_STATUS, 0, 20000, take_status, "status"},
+    {ROLE_REGISTRY, 0, CHANNEL_BODY_MAX, take_registry, "registry"},
+    {ROLE_ASK, 0, 8192, take_ask, "ask"},
+};
+
+static void on_channel_closed(void *ctx, struct channel *ch, int why) {
+    struct process *of = ctx;
+    struct parent *p = of->parent;
+    if (why != ERR_CLOSED && !p->stopping)
+        log_warn("%s: channel: %s", of->origin, err_text(why));
+    channel_free(ch);
+    of->channel = NULL;
+    /* A process without its channel is of no use; SIGCHLD does the rest. */
+    if (of->state != PROCESS_DOWN && !p->stopping)
+        kill(of->pid, SIGKILL);
+}
+
+/* ---- starting and restarting ---- */
+
+static bool lane_is_down(struct parent *p, uint32_t lane) {
+    for (struct process *of = p->processes; of; of = of->next)
+        if (of->lane == lane && of->state != PROCESS_DOWN)
+            return false;
+    return true;
+}
+
+/* Proxy and egress of a lane are born with a channel between them, and die together. */
+static void start_lane(struct parent *p, uint32_t lane) {
+    struct process *proxy = process_find(p, ROLE_PROXY, lane),
+                   *egress = process_find(p, ROLE_EGRESS, lane);
+    int pair[2];
+    if (channel_pair(pair) != 0) {
+        log_warn("lane %u: no descriptors", lane);
+        return;
+    }
+    proxy->lane_fd = pair[0];
+    start_process(proxy);
+    start_process(egress);
+    if (egress->channel)
+        links_send_peer(egress, ROLE_PROXY, lane, view_str(proxy->origin), pair[1]);
+    else
+        close(pair[1]);
+    start_process(process_find(p, ROLE_INSPECT, lane));
+}
+
+static void on_restart(evutil_socket_t fd, short what, void *ctx) {
+    struct process *of = ctx;
+    struct parent *p = of->parent;
+    (void)fd;
+    (void)what;
+    if (p->stopping)
+        return;
+    if (of->lane == 0)
+        start_process(of);
+    else if (lane_is_down(p, of->lane))
+        start_lane(p, of->lane);
+}
+
+static void restart_later(struct process *of) {
+    struct parent *p = of->parent;
+    bool steady = clock_mono() - of->started > STEADY_SECONDS * UINT64_C(1000000000);
+    of->backoff_ms = steady || of->backoff_ms == 0 ? BACKOFF_FIRST_MS : of->backoff_ms * 2;
+    if (of->backoff_ms > BACKOFF_MOST_MS)
+        of->backoff_ms = BACKOFF_MOST_MS;
+    struct timeval t = {of->backoff_ms / 1000, of->backoff_ms % 1000 * 1000};
+    if (!of->restart)
+        of->restart = event_new(loop_base(p->loop), -1, 0, on_restart, of);
+    if (!of->restart || event_add(of->restart, &t) != 0)
+        log_warn("%s cannot be started again: no memory", of->origin);
+    of->restarts++;
+}
+
+static void start_process(struct process *of) {
+    struct parent *p = of->parent;
+    if (!process_start(of, rules, sizeof rules / sizeof *rules, on_channel_closed)) {
+        of->state = PROCESS_DOWN;
+        restart_later(of);
+        return;
+    }
+    if (!place_files(p, of)) {
+        /* A key file that cannot be opened is for the operator to mend. */
+        if (!p->ready) {
+            p->exit_status = 1;
+            stop(p);
+        } else {
+            kill(of->pid, SIGKILL);
+        }
+    }
+}
+
+/* The rest of a lane goes with its proxy or egress; inspect comes back alone. */
+static void end_lane(struct process *of) {
+    static const enum role both[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
+    for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
+        struct process *other = process_find(of->parent, both[i], of->lane);
+        if (other && other != of && other->state != PROCESS_DOWN) {
+            other->killed = true;
+            kill(other->pid, SIGKILL);
+        }
+    }
+}
+
+static bool all_down(const struct parent *p) {
+    for (const struct process *of = p->processes; of; of = of->next)
+        if (of->state != PROCESS_DOWN)
+            return false;
+    return true;
+}
+
+static void stop_next(struct parent *p);
+
+static void process_ended(struct process *of, int status) {
+    struct parent *p = of->parent;
+    char how[64];
+    if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, "signal %d%s", WTERMSIG(status),
+                 WTERMSIG(status) == SIGSYS ? " (a call it may not make)" : "");
+    else
+        snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
+    bool asked_for = p->stopping || of->killed;
+    of->state = PROCESS_DOWN;
+    channel_free(of->channel);
+    of->channel = NULL;
+    links_lost(of);
+    if (p->stopping) {
+        stop_next(p);
+        return;
+    }
+    if (!asked_for) {
+        char detail[128];
+        snprintf(detail, sizeof detail, "%s: %s", of->origin, how);
+        log_warn("%s ended: %s", of->origin, how);
+        record_event(p, "role_lost", detail);
+    }
+    if (!p->ready && !asked_for && of->restarts >= 3) {
+        log_fatal("%s does not come up", of->origin);
+        p->exit_status = 1;
+        stop(p);
+        return;
+    }
+    if (of->lane && of->role != ROLE_INSPECT)
+        end_lane(of);
+    restart_later(of);
+    rollout_lost(of);
+}
+
+/* ---- signals ---- */
+
+static void on_child(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    int status;
+    pid_t pid;
+    (void)fd;
+    (void)what;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        struct process *of = process_by_pid(p, pid);
+        if (of && of->state != PROCESS_DOWN)
+            process_ended(of, status);
+    }
+}
+
+static void on_hangup(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    rollout_load(ctx);
+}
+
+static void on_terminate(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    stop(ctx);
+}
+
+static bool watch_signals(struct parent *p) {
+    static const struct {
+        int number;
+        event_callback_fn handle;
+    } table[] = {
+        {SIGCHLD, on_child}, {SIGHUP, on_hangup}, {SIGTERM, on_terminate}, {SIGINT, on_terminate}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        p->signals[i] = event_new(loop_base(p->loop), table[i].number, EV_SIGNAL | EV_PERSIST,
+                                  table[i].handle, p);
+        if (!p->signals[i] || event_add(p->signals[i], NULL) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* ---- stopping: lanes first, audit last ---- */
+
+static void on_stop_late(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    (void)fd;
+    (void)what;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (of->state != PROCESS_DOWN) {
+            log_warn("%s did not stop in time", of->origin);
+            kill(of->pid, SIGKILL);
+        }
+}
+
+static int stop_order(enum role role) {
+    return role == ROLE_PROXY                            ? 0
+           : role == ROLE_EGRESS || role == ROLE_INSPECT ? 1
+           : role == ROLE_AUDIT                          ? 3
+                                                         : 2;
+}
+
+static void stop_next(struct parent *p) {
+    int least = 9;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (of->state != PROCESS_DOWN && stop_order(of->role) < least)
+            least = stop_order(of->role);
+    if (all_down(p)) {
+        loop_stop(p->loop);
+        return;
+    }
+    for (struct process *of = p->processes; of; of = of->next) {
+        if (of->state == PROCESS_DOWN || stop_order(of->role) != least || of->killed)
+            continue;
+        of->killed = true;
+        if (of->channel)
+            channel_send(of->channel, PARENT_STOP, 0, 0, (struct view){NULL, 0});
+    }
+}
+
+static void stop(struct parent *p) {
+    struct timeval late = {STOP_SECONDS, 0};
+    if (p->stopping)
+        return;
+    p->stopping = true;
+    notify_systemd("STOPPING=1");
+    record_event(p, "stop", p->exit_status ? "after a failure" : "asked for");
+    p->stop_late = event_new(loop_base(p->loop), -1, 0, on_stop_late, p);
+    if (p->stop_late)
+        event_add(p->stop_late, &late);
+    for (struct process *of = p->processes; of; of = of->next)
+        of->killed = false;
+    stop_next(p);
+}
+
+/* ---- from rollout.c ---- */
+
+void parent_loaded(struct parent *p, int result, struct view text) {
+    if (p->has_reload_ask)
+        control_answer(p, p->reload_ask, result, text);
+    p->has_reload_ask = false;
+    record_event(p, "reload_refused", "the text is not valid, or a process refused it");
+    if (p->ready)
+        return;
+    log_fatal("there is no generation to serve with");
+    p->exit_status = 3;
+    stop(p);
+}
+
+void parent_committed(struct parent *p) {
+    char text[64];
+    snprintf(text, sizeof text, "{\"generation\":%u}", p->generation);
+    record_event(p, p->ready ? "reload" : "start", EXEAT_VERSION);
+    if (p->has_reload_ask)
+        control_answer(p, p->reload_ask, 0, view_str(text));
+    p->has_reload_ask = false;
+    log_info("generation %u is in use", p->generation);
+    if (p->ready)
+        return;
+    p->ready = true;
+    notify_systemd("READY=1");
+    log_info("ready");
+}
+
+/* ---- the beginning ---- */
+
+static bool open_listeners(struct parent *p) {
+    for (const struct config_listener *l = p->config.listeners; l; l = l->next) {
+        struct process *proxy = process_find(p, ROLE_PROXY, l->lane);
+        int fd = listener_open(l);
+        if (fd < 0 || proxy->n_listeners == LISTENERS_MAX) {
+            if (fd >= 0)
+                log_fatal("lane %u has more than %d listeners", l->lane, LISTENERS_MAX);
+            return false;
+        }
+        proxy->listeners[proxy->n_listeners++] = fd;
+    }
+    struct process *control = process_find(p, ROLE_CONTROL, 0);
+    /* Its first descriptor stands where a lane's would. */
+    control->listeners[control->n_listeners] = listener_open_control(p->config.control);
+    return control->listeners[control->n_listeners++] >= 0;
+}
+
+static void make_table(struct parent *p) {
+    for (size_t i = 0; i < sizeof shared_roles / sizeof *shared_roles; i++)
+        process_add(p, shared_roles[i], 0);
+    for (const struct config_lane *l = p->config.lanes; l; l = l->next)
+        for (size_t i = 0; i < sizeof lane_roles / sizeof *lane_roles; i++)
+            process_add(p, lane_roles[i], l->id);
+    struct process *self = process_add(p, ROLE_PARENT, 0);
+    p->audit =
+        audit_writer_new(fcntl(self->audit_write, F_DUPFD_CLOEXEC, 0), "parent", clock_wall());
+}
+
+static void start_all(struct parent *p) {
+    for (struct process *of = p->processes; of && !p->stopping; of = of->next) {
+        if (of->role == ROLE_PARENT)
+            continue;
+        if (of->lane == 0)
+            start_process(of);
+        else if (of->role == ROLE_PROXY)
+            start_lane(p, of->lane);
+    }
+    rollout_load(p);
+}
+
+static int prepare(struct parent *p) {
+    struct buf why;
+    buf_init(&why, 64 << 10);
+    int result = load_config(p->config_file, &p->config, &why);
+    if (result != 0)
+        fprintf(stderr, "%.*s", VIEW_ARG(buf_view(&why)));
+    buf_free(&why);
+    if (result != 0)
+        return 3;
+    buf_init(&p->base, 64 << 20);
+    buf_init(&p->registry, CHANNEL_BODY_MAX);
+    p->loop = loop_new();
+    p->text = p->loader_fd = -1;
+    if (!p->loop || !watch_signals(p) || !places_prepare(p))
+        return 1;
+    make_table(p);
+    return open_listeners(p) ? 0 : 1;
+}
+
+static void remove_sockets(const struct parent *p) {
+    for (const struct config_listener *l = p->config.listeners; l; l = l->next)
+        if (l->is_unix)
+            unlink(l->path);
+    unlink(p->config.control);
+}
+
+int parent_main(const struct parent_options *options) {
+    static struct parent p;
+    p.config_file = options->config_file;
+    p.misbehave = options->misbehave;
+    p.debug = options->debug;
+    p.started = clock_mono();
+    log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
+    listeners_activate();
+    /* Keys pass through as descriptors, but no debugger has business here either. */
+    prctl(PR_SET_DUMPABLE, 0);
+    int result = prepare(&p);
+    if (result != 0)
+        return result;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    start_all(&p);
+    if (loop_run(p.loop) != 0)
+        p.exit_status = 1;
+    remove_sockets(&p);
+    log_info("stopped");
+    return p.exit_status;
+}

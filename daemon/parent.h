@@ -1,0 +1,24 @@
+/*
+ * Role parent: starts, watches, reloads; opens listeners and hands out descriptors. It parses no
+ * byte from a client, an upstream or DNS: of what its children say it reads fixed numbers only, and
+ * passes the rest on.
+ */
+#ifndef DAEMON_PARENT_H
+#define DAEMON_PARENT_H
+
+#include "daemon/state.h"
+
+struct parent_options {
+    const char *config_file;
+    const char *misbehave; /* hostile builds: for every role */
+    bool debug;
+};
+
+/* Runs until it is stopped; returns the exit status (3: configuration or policy is invalid). */
+int parent_main(const struct parent_options *options);
+
+/* From rollout.c: a load ended badly, or a generation is in use everywhere. */
+void parent_loaded(struct parent *p, int result, struct view text);
+void parent_committed(struct parent *p);
+
+#endif

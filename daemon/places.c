@@ -1,0 +1,129 @@
+#include "daemon/places.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The shared roles' places at the beginning of the uid range. */
+enum { SHARED_UIDS = 8 };
+
+uid_t place_uid(const struct parent *p, enum role role, uint32_t lane) {
+    static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA,      ROLE_DIALER,
+                                                  ROLE_AUDIT,  ROLE_CONTROL, ROLE_LOAD};
+    if (getuid() != 0)
+        return getuid();
+    if (lane > 0)
+        return p->config.first_uid + SHARED_UIDS + lane - 1;
+    for (uid_t i = 0; i < SHARED_UIDS; i++)
+        if (shared[i] == role)
+            return p->config.first_uid + i;
+    return 0;
+}
+
+const char *place_directory(const struct parent *p, enum role role, char *out, size_t size) {
+    const char *name = role == ROLE_BROKER ? "vault" : role == ROLE_AUDIT ? "audit" : NULL;
+    if (!name)
+        return NULL;
+    snprintf(out, size, "%s/%s", p->config.state, name);
+    return out;
+}
+
+static bool complain(const char *path, const char *what) {
+    log_fatal("%s: %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+/* Files of an earlier owner (the daemon ran as somebody else) are given to the present one. */
+static bool make_directory(const struct parent *p, enum role role) {
+    char path[4096];
+    struct stat st;
+    place_directory(p, role, path, sizeof path);
+    if (mkdir(path, 0700) != 0 && errno != EEXIST)
+        return complain(path, "cannot make the directory");
+    if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
+        return complain(path, "is not a directory");
+    uid_t uid = place_uid(p, role, 0);
+    if (st.st_uid != uid && (getuid() != 0 || lchown(path, uid, uid) != 0))
+        return complain(path, "belongs to somebody else");
+    if (chmod(path, 0700) != 0)
+        return complain(path, "cannot change the mode");
+    return true;
+}
+
+bool places_prepare(const struct parent *p) {
+    uint64_t needed = SHARED_UIDS + p->config.n_lanes;
+    if (getuid() == 0 &&
+        (p->config.first_uid == 0 || p->config.last_uid - p->config.first_uid + 1 < needed)) {
+        log_fatal("%s: started as root, exeatd gives every role a uid of its own: it needs a line "
+                  "`uids FIRST - LAST` "
+                  "with at least %llu uids that nothing else uses",
+                  p->config_file, (unsigned long long)needed);
+        return false;
+    }
+    return make_directory(p, ROLE_BROKER) && make_directory(p, ROLE_AUDIT);
+}
+
+/* ---- files ---- */
+
+static void send_file(struct process *of, const char *name, int fd) {
+    struct buf b;
+    buf_init(&b, 256);
+    buf_put_block(&b, view_str(name));
+    channel_send_fd(of->channel, PARENT_FILE, 0, 0, buf_view(&b), fd);
+    buf_free(&b);
+}
+
+/* A key that others could read is no key. */
+static bool send_key(struct process *of, const char *name, const char *path, bool secret) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return complain(path, "cannot be opened");
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (secret && (st.st_mode & 077) != 0)) {
+        log_fatal("%s: must be a file that only its owner can read (mode 0600)", path);
+        close(fd);
+        return false;
+    }
+    send_file(of, name, fd);
+    return true;
+}
+
+static bool send_ca(const struct parent *p, struct process *of) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/ca/ca.key", p->config.state);
+    if (!send_key(of, "ca-key", path, true))
+        return false;
+    snprintf(path, sizeof path, "%s/ca/ca.pem", p->config.state);
+    if (!send_key(of, "ca-cert", path, false))
+        return false;
+    snprintf(path, sizeof path, "%s/ca/previous.pem", p->config.state);
+    return access(path, F_OK) != 0 || send_key(of, "ca-previous", path, false);
+}
+
+static bool send_control_uids(const struct parent *p, struct process *of) {
+    int fd = memfd_create("control-uids", MFD_CLOEXEC);
+    if (fd < 0)
+        return complain("control-uids", "cannot be made");
+    dprintf(fd, "%u\n", (unsigned)getuid());
+    for (size_t i = 0; i < p->config.n_control_uids; i++)
+        dprintf(fd, "%u\n", (unsigned)p->config.control_uids[i]);
+    lseek(fd, 0, SEEK_SET);
+    send_file(of, "control-uids", fd);
+    return true;
+}
+
+bool place_files(const struct parent *p, struct process *of) {
+    if (of->role == ROLE_CA)
+        return send_ca(p, of);
+    if (of->role == ROLE_BROKER)
+        return send_key(of, "vault-key", p->config.vault_key, true);
+    if (of->role == ROLE_CONTROL)
+        return send_control_uids(p, of);
+    return true;
+}

@@ -1,0 +1,21 @@
+/*
+ * The state directory: who owns which folder, and the key files that roles get as open descriptors.
+ */
+#ifndef DAEMON_PLACES_H
+#define DAEMON_PLACES_H
+
+#include "daemon/state.h"
+
+/*
+ * The uid a process runs as: that of the daemon when it is not root, else one of the range `uids`:
+ * the first eight are the shared roles', then one for each lane.
+ */
+uid_t place_uid(const struct parent *p, enum role role, uint32_t lane);
+/* Makes vault/ and audit/ for their owners, checks modes. False with a line in the log. */
+bool places_prepare(const struct parent *p);
+/* The directory that a role owns, or NULL; into out. */
+const char *place_directory(const struct parent *p, enum role role, char *out, size_t size);
+/* Sends a role its files ("ca-key", ...). False with a line in the log when one cannot be opened. */
+bool place_files(const struct parent *p, struct process *of);
+
+#endif

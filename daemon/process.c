@@ -1,0 +1,212 @@
+#include "daemon/process.h"
+
+#include "base/log.h"
+#include "daemon/places.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { FDS_MAX = LISTENER_FD + LISTENERS_MAX, HIGH_FD = 200, ARGUMENTS_MAX = 24 };
+
+/* ---- the table ---- */
+
+struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
+    struct process *of = calloc(1, sizeof *of), **at = &p->processes;
+    int pair[2] = {-1, -1};
+    if (!of || (role != ROLE_PROXY && role != ROLE_INSPECT && role != ROLE_AUDIT &&
+                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)) {
+        log_fatal("no memory or descriptors for %s", role_name(role));
+        exit(1);
+    }
+    of->parent = p;
+    of->role = role;
+    of->lane = lane;
+    of->lane_fd = -1;
+    of->audit_read = pair[0];
+    of->audit_write = pair[1];
+    buf_init(&of->key, 1024);
+    buf_init(&of->status, 16384);
+    if (lane)
+        snprintf(of->origin, sizeof of->origin, "%s %u", role_name(role), lane);
+    else
+        snprintf(of->origin, sizeof of->origin, "%s", role_name(role));
+    while (*at)
+        at = &(*at)->next;
+    *at = of;
+    return of;
+}
+
+struct process *process_find(struct parent *p, enum role role, uint32_t lane) {
+    struct process *of = p->processes;
+    while (of && (of->role != role || of->lane != lane))
+        of = of->next;
+    return of;
+}
+
+struct process *process_by_pid(struct parent *p, pid_t pid) {
+    struct process *of = p->processes;
+    while (of && of->pid != pid)
+        of = of->next;
+    return of;
+}
+
+/* ---- the child's side, between fork and exec ---- */
+
+/* Puts fds[i] at PARENT_FD + i (-1: nothing there) and closes all others. */
+static void place_descriptors(int *fds, size_t n) {
+    /* First out of the way, so that no target is overwritten before it is moved. */
+    for (size_t i = 0; i < n; i++)
+        if (fds[i] >= 0)
+            fds[i] = fcntl(fds[i], F_DUPFD, HIGH_FD);
+    for (size_t i = 0; i < n; i++) {
+        close(PARENT_FD + (int)i);
+        if (fds[i] >= 0 && dup2(fds[i], PARENT_FD + (int)i) < 0)
+            _exit(1);
+    }
+    syscall(SYS_close_range, PARENT_FD + (unsigned)n, ~0u, 0);
+}
+
+static void raise_limit(int which, rlim_t wanted) {
+    struct rlimit r;
+    if (getrlimit(which, &r) != 0)
+        return;
+    if (getuid() == 0 && r.rlim_max < wanted)
+        r.rlim_max = wanted;
+    r.rlim_cur = r.rlim_max < wanted ? r.rlim_max : wanted;
+    setrlimit(which, &r);
+}
+
+static void become(uid_t uid) {
+    if (getuid() == 0 &&
+        (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
+        _exit(1);
+    /* After the change of identity, which clears it: nobody outlives the parent. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void execute(char **arguments) {
+    static char *environment[] = {"PATH=/usr/bin:/bin",
+#ifdef EXEAT_SANITIZE
+                                  "ASAN_OPTIONS=detect_leaks=0", "UBSAN_OPTIONS=print_stacktrace=1",
+#endif
+                                  NULL};
+    execve("/proc/self/exe", arguments, environment);
+    _exit(127);
+}
+
+static pid_t run(char **arguments, int *fds, size_t n, uid_t uid) {
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    /* Terminal signals are the parent's business: it stops its children in order. */
+    setpgid(0, 0);
+    raise_limit(RLIMIT_NOFILE, 65536);
+    raise_limit(RLIMIT_MEMLOCK, 64 << 20);
+    place_descriptors(fds, n);
+    become(uid);
+    execute(arguments);
+    return -1;
+}
+
+/* ---- starting ---- */
+
+struct arguments {
+    char *at[ARGUMENTS_MAX];
+    size_t n;
+    char numbers[2][16], directory[4096];
+};
+
+static void add(struct arguments *a, const char *word) {
+    assert(a->n + 1 < ARGUMENTS_MAX);
+    a->at[a->n++] = (char *)(uintptr_t)word;
+}
+
+static void add_option(struct arguments *a, const char *option, const char *value) {
+    if (!value)
+        return;
+    add(a, option);
+    add(a, value);
+}
+
+static void describe(struct arguments *a, const struct process *of) {
+    const struct parent *p = of->parent;
+    snprintf(a->numbers[0], sizeof a->numbers[0], "%u", of->lane);
+    snprintf(a->numbers[1], sizeof a->numbers[1], "%zu", of->n_listeners);
+    add(a, "exeatd");
+    add_option(a, "--role", role_name(of->role));
+    add_option(a, "--lane", a->numbers[0]);
+    add_option(a, "--listeners", a->numbers[1]);
+    add_option(a, "--directory", place_directory(p, of->role, a->directory, sizeof a->directory));
+    if (of->role == ROLE_DIALER) {
+        add_option(a, "--geo-country", p->config.geo_country);
+        add_option(a, "--geo-asn", p->config.geo_asn);
+    }
+    add_option(a, "--misbehave", p->misbehave);
+    if (p->debug || p->config.debug)
+        add(a, "--debug");
+}
+
+bool process_start(struct process *of, const struct channel_rule *rules, size_t n_rules,
+                   channel_closed *closed) {
+    struct arguments a = {.n = 0};
+    int pair[2], fds[FDS_MAX];
+    if (channel_pair(pair) != 0) {
+        log_warn("%s: no descriptors to start it with", of->origin);
+        return false;
+    }
+    fds[0] = pair[1];
+    fds[1] = of->lane_fd;
+    for (size_t i = 0; i < of->n_listeners; i++)
+        fds[2 + i] = of->listeners[i];
+    describe(&a, of);
+    of->pid = run(a.at, fds, 2 + of->n_listeners, place_uid(of->parent, of->role, of->lane));
+    close(pair[1]);
+    if (of->lane_fd >= 0)
+        close(of->lane_fd);
+    of->lane_fd = -1;
+    of->channel = channel_new(of->parent->loop, pair[0], rules, n_rules, 0, closed, of);
+    if (of->pid < 0 || !of->channel) {
+        log_warn("%s: cannot be started: %s", of->origin, strerror(errno));
+        return false;
+    }
+    of->state = PROCESS_STARTING;
+    of->started = clock_mono();
+    of->generation = 0;
+    of->killed = false;
+    return true;
+}
+
+int process_start_loader(struct parent *p) {
+    struct arguments a = {.n = 0};
+    int fds[2];
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return -1;
+    add(&a, "exeatd");
+    add_option(&a, "--role", role_name(ROLE_LOAD));
+    add_option(&a, "--config", p->config_file);
+    int given[1] = {fds[1]};
+    /* It reads files that may be the operator's alone. */
+    p->loader = run(a.at, given, 1, getuid());
+    close(fds[1]);
+    if (p->loader < 0) {
+        close(fds[0]);
+        return -1;
+    }
+    evutil_make_socket_nonblocking(fds[0]);
+    return fds[0];
+}

@@ -1,0 +1,23 @@
+/*
+ * One child process: forked, given its uid and its descriptors, and executed as this same binary
+ * with its role on the command line.
+ */
+#ifndef DAEMON_PROCESS_H
+#define DAEMON_PROCESS_H
+
+#include "daemon/state.h"
+
+/* Adds a row to the process table; never NULL (the parent does not start without memory). */
+struct process *process_add(struct parent *p, enum role role, uint32_t lane);
+struct process *process_find(struct parent *p, enum role role, uint32_t lane);
+struct process *process_by_pid(struct parent *p, pid_t pid);
+/*
+ * Starts it. rules and ctx are those of its channel. lane_fd is taken over. False with a line in
+ * the log.
+ */
+bool process_start(struct process *of, const struct channel_rule *rules, size_t n_rules,
+                   channel_closed *closed);
+/* Starts the load child, which writes to the returned descriptor. -1 on failure. */
+int process_start_loader(struct parent *p);
+
+#endif

@@ -1,0 +1,277 @@
+#include "daemon/rollout.h"
+
+#include "base/log.h"
+#include "daemon/parent.h"
+#include "daemon/process.h"
+#include "policy/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LATE_SECONDS = 10 };
+
+/* ---- loading ---- */
+
+static void keep_error(struct parent *p, struct view text) {
+    char line[sizeof p->load_error];
+    log_text(view_head(text, sizeof line - 8), line, sizeof line);
+    if (view_cstr(view_head(text, sizeof p->load_error - 1), p->load_error, sizeof p->load_error) !=
+        0)
+        memcpy(p->load_error, line, sizeof line);
+    log_warn("the new configuration is not used: %s", line);
+}
+
+static void use_loaded(struct parent *p) {
+    struct reader r = reader_of(buf_view(&p->loaded));
+    bool ok = read_u8(&r) == 1;
+    if (r.bad || !ok) {
+        keep_error(p, r.bad ? VIEW("the load child died") : r.rest);
+        parent_loaded(p, ERR_BAD, view_str(p->load_error));
+        return;
+    }
+    buf_reset(&p->base);
+    buf_put(&p->base, r.rest);
+    p->load_error[0] = 0;
+    p->rollout.wanted = true;
+    rollout_begin(p);
+}
+
+static void on_loader(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    (void)what;
+    uint8_t *at = buf_reserve(&p->loaded, 65536);
+    ssize_t n = at ? read(fd, at, 65536) : 0;
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0) {
+        buf_commit(&p->loaded, (size_t)n);
+        return;
+    }
+    event_free(p->loader_readable);
+    p->loader_readable = NULL;
+    close(p->loader_fd);
+    p->loader_fd = -1;
+    use_loaded(p);
+    buf_free(&p->loaded);
+}
+
+void rollout_load(struct parent *p) {
+    if (p->loader_readable) {
+        log_info("a reload is in progress already");
+        return;
+    }
+    buf_init(&p->loaded, 64 << 20);
+    p->loader_fd = process_start_loader(p);
+    if (p->loader_fd >= 0)
+        p->loader_readable =
+            event_new(loop_base(p->loop), p->loader_fd, EV_READ | EV_PERSIST, on_loader, p);
+    if (!p->loader_readable || event_add(p->loader_readable, NULL) != 0) {
+        log_warn("the load child cannot be started: %s", strerror(errno));
+        parent_loaded(p, ERR_SYSTEM, VIEW("the load child cannot be started"));
+    }
+}
+
+void rollout_registry(struct parent *p, struct view registry) {
+    buf_reset(&p->registry);
+    buf_put(&p->registry, registry);
+    p->has_registry = true;
+    p->rollout.wanted = true;
+    rollout_begin(p);
+}
+
+/* ---- the text ---- */
+
+static int write_all(int fd, struct view v) {
+    while (v.n > 0) {
+        ssize_t n = write(fd, v.p, v.n);
+        if (n <= 0)
+            return ERR_SYSTEM;
+        v = view_skip(v, (size_t)n);
+    }
+    return 0;
+}
+
+/* Base and registry in one sealed memfd: nobody can change what the others read. */
+static int make_text(struct parent *p) {
+    struct bundle b;
+    struct buf out;
+    int fd = -1;
+    if (bundle_read(buf_view(&p->base), &b) != 0)
+        return -1;
+    b.registry = buf_view(&p->registry);
+    p->limits = b.limits;
+    buf_init(&out, 64 << 20);
+    bundle_write(&b, &out);
+    if (buf_ok(&out))
+        fd = memfd_create("exeat-generation", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 &&
+        (write_all(fd, buf_view(&out)) != 0 ||
+         fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    buf_free(&out);
+    return fd;
+}
+
+/* Those that judge by a generation. */
+static bool takes_part(const struct process *of) {
+    return of->role != ROLE_CONTROL && of->state == PROCESS_UP;
+}
+
+static void send_text(struct process *of, uint32_t number, int text) {
+    struct parent *p = of->parent;
+    of->acknowledging = true;
+    if (of->role != ROLE_PROXY) {
+        channel_send_fd(of->channel, PARENT_GENERATION, 0, number, (struct view){NULL, 0},
+                        fcntl(text, F_DUPFD_CLOEXEC, 0));
+        return;
+    }
+    struct buf *b = channel_begin(of->channel, PARENT_LIMITS, 0, number);
+    limits_write(&p->limits, b);
+    channel_end(of->channel);
+}
+
+static void send_commit(struct process *of, uint32_t number) {
+    of->generation = number;
+    channel_send(of->channel, PARENT_COMMIT, 0, number, (struct view){NULL, 0});
+}
+
+/* ---- rolling out ---- */
+
+static void finish(struct parent *p) {
+    p->rollout.running = false;
+    event_del(p->rollout.late);
+    for (struct process *of = p->processes; of; of = of->next)
+        of->acknowledging = false;
+}
+
+static void commit(struct parent *p) {
+    uint32_t number = p->rollout.number;
+    finish(p);
+    if (p->text >= 0)
+        close(p->text);
+    p->text = p->rollout.text;
+    p->generation = number;
+    /* The shared roles first: a lane that is still at N - 1 asks again. */
+    for (struct process *of = p->processes; of; of = of->next)
+        if (takes_part(of))
+            send_commit(of, number);
+    parent_committed(p);
+    if (p->rollout.wanted)
+        rollout_begin(p);
+}
+
+static void abandon(struct parent *p, const char *why) {
+    finish(p);
+    close(p->rollout.text);
+    keep_error(p, view_str(why));
+    parent_loaded(p, ERR_BAD, view_str(p->load_error));
+    /* Who came up meanwhile has no generation yet. */
+    for (struct process *of = p->processes; of; of = of->next)
+        if (takes_part(of) && of->generation == 0 && p->generation)
+            rollout_greet(of);
+    if (p->rollout.wanted)
+        rollout_begin(p);
+}
+
+static void check_complete(struct parent *p) {
+    if (!p->rollout.running)
+        return;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (of->acknowledging)
+            return;
+    commit(p);
+}
+
+static void on_late(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    (void)fd;
+    (void)what;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (of->acknowledging)
+            log_warn("%s did not answer generation %u", of->origin, p->rollout.number);
+    abandon(p, "a process did not answer in time");
+}
+
+/* The first generation waits for everybody; later ones for whoever is up. */
+static bool may_begin(const struct parent *p) {
+    if (p->stopping || !p->has_registry || buf_len(&p->base) == 0)
+        return false;
+    for (const struct process *of = p->processes; of && p->generation == 0; of = of->next)
+        if (of->role != ROLE_PARENT && of->state != PROCESS_UP)
+            return false;
+    return true;
+}
+
+void rollout_begin(struct parent *p) {
+    struct rollout *r = &p->rollout;
+    struct timeval late = {LATE_SECONDS, 0};
+    if (r->running || !r->wanted || !may_begin(p))
+        return;
+    r->wanted = false;
+    r->text = make_text(p);
+    if (r->text < 0) {
+        keep_error(p, VIEW("the generation's text cannot be made"));
+        parent_loaded(p, ERR_SYSTEM, view_str(p->load_error));
+        return;
+    }
+    if (!r->late)
+        r->late = event_new(loop_base(p->loop), -1, 0, on_late, p);
+    event_add(r->late, &late);
+    r->running = true;
+    r->number++;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (takes_part(of))
+            send_text(of, r->number, r->text);
+}
+
+void rollout_greet(struct process *of) {
+    struct parent *p = of->parent;
+    if (of->role == ROLE_CONTROL)
+        return;
+    if (p->rollout.running)
+        send_text(of, p->rollout.number, p->rollout.text);
+    else if (p->text >= 0)
+        send_text(of, p->generation, p->text);
+    else
+        rollout_begin(p);
+}
+
+void rollout_lost(struct process *of) {
+    of->acknowledging = false;
+    check_complete(of->parent);
+}
+
+int rollout_ready(struct process *of, uint32_t number) {
+    struct parent *p = of->parent;
+    if (!of->acknowledging)
+        return ERR_BAD;
+    of->acknowledging = false;
+    if (p->rollout.running && number == p->rollout.number)
+        check_complete(p);
+    else if (number == p->generation)
+        send_commit(of, number);
+    return 0;
+}
+
+int rollout_refused(struct process *of, uint32_t number, struct view why) {
+    struct parent *p = of->parent;
+    char text[200], line[300];
+    if (!of->acknowledging)
+        return ERR_BAD;
+    of->acknowledging = false;
+    snprintf(line, sizeof line, "%s refused generation %u: %s", of->origin, number,
+             log_text(why, text, sizeof text));
+    if (p->rollout.running && number == p->rollout.number)
+        abandon(p, line);
+    else
+        log_warn("%s", line);
+    return 0;
+}

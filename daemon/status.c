@@ -1,0 +1,147 @@
+#include "daemon/status.h"
+
+#include "base/json.h"
+#include "daemon/listeners.h"
+#include "daemon/process.h"
+
+enum { STATUS_MAX = 512 << 10, LATE_MS = 500 };
+
+void control_answer(struct parent *p, uint32_t ask, int code, struct view text) {
+    struct process *control = process_find(p, ROLE_CONTROL, 0);
+    if (!control || control->state != PROCESS_UP)
+        return;
+    struct buf *b = channel_begin(control->channel, PARENT_ANSWER, ask, p->generation);
+    buf_put_u8(b, (uint8_t)-code);
+    buf_put_block(b, text);
+    channel_end(control->channel);
+}
+
+/* ---- the text ---- */
+
+static void put_process(const struct process *of, struct buf *out) {
+    static const char *const states[] = {"down", "starting", "up"};
+    buf_put_str(out, "{");
+    json_put_text(out, "role", view_str(role_name(of->role)));
+    if (of->lane)
+        json_put_number(out, "lane", of->lane);
+    json_put_text(out, "state", view_str(states[of->state]));
+    json_put_number(out, "pid", of->state == PROCESS_DOWN ? 0 : (uint64_t)of->pid);
+    json_put_number(out, "restarts", of->restarts);
+    json_put_number(out, "generation", of->generation);
+    if (buf_len(&of->status) > 0) {
+        buf_put_u8(out, ',');
+        buf_put(out, buf_view(&of->status));
+    }
+    buf_put_str(out, "}");
+}
+
+static void put_lane(const struct parent *p, const struct config_lane *lane, struct buf *out) {
+    char name[256];
+    buf_put_str(out, "{");
+    json_put_number(out, "lane", lane->id);
+    buf_printf(out, ",\"shared\":%s", lane->shared ? "true" : "false");
+    if (lane->everybody)
+        json_put_text(out, "sandboxes", VIEW("all that have no lane of their own"));
+    else
+        json_put_text(out, "sandboxes", lane->names);
+    buf_put_str(out, ",\"listeners\":[");
+    bool first = true;
+    for (const struct config_listener *l = p->config.listeners; l; l = l->next) {
+        if (l->lane != lane->id)
+            continue;
+        buf_put_str(out, first ? "" : ",");
+        json_put_string(out, view_str(listener_name(l, name, sizeof name)));
+        first = false;
+    }
+    buf_put_str(out, "]}");
+}
+
+static void put_status(const struct parent *p, struct buf *out) {
+    buf_put_str(out, "{");
+    json_put_text(out, "version", view_str(EXEAT_VERSION));
+    json_put_number(out, "generation", p->generation);
+    json_put_number(out, "uptime_seconds", (clock_mono() - p->started) / 1000000000u);
+    json_put_text(out, "config", view_str(p->config_file));
+    json_put_text(out, "policy", view_str(p->config.policy));
+    if (p->load_error[0])
+        json_put_text(out, "policy_error", view_str(p->load_error));
+    buf_put_str(out, ",\"lanes\":[");
+    for (const struct config_lane *l = p->config.lanes; l; l = l->next) {
+        buf_put_str(out, l == p->config.lanes ? "" : ",");
+        put_lane(p, l, out);
+    }
+    buf_put_str(out, "],\"processes\":[");
+    bool first = true;
+    for (const struct process *of = p->processes; of; of = of->next) {
+        if (of->role == ROLE_PARENT)
+            continue;
+        buf_put_str(out, first ? "" : ",");
+        put_process(of, out);
+        first = false;
+    }
+    buf_put_str(out, "]}");
+}
+
+static void answer(struct parent *p) {
+    struct buf out;
+    if (!p->has_status_ask)
+        return;
+    p->has_status_ask = false;
+    event_del(p->status_late);
+    buf_init(&out, STATUS_MAX);
+    put_status(p, &out);
+    if (buf_ok(&out))
+        control_answer(p, p->status_ask, 0, buf_view(&out));
+    else
+        control_answer(p, p->status_ask, ERR_LIMIT, VIEW("the status is too long"));
+    buf_free(&out);
+}
+
+/* ---- asking ---- */
+
+static void on_late(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    answer(ctx);
+}
+
+void status_ask(struct parent *p, uint32_t ask) {
+    struct timeval late = {0, LATE_MS * 1000};
+    if (!p->status_late)
+        p->status_late = event_new(loop_base(p->loop), -1, 0, on_late, p);
+    if (p->has_status_ask || !p->status_late || event_add(p->status_late, &late) != 0) {
+        control_answer(p, ask, ERR_AGAIN, VIEW("another status is being gathered"));
+        return;
+    }
+    p->has_status_ask = true;
+    p->status_ask = ask;
+    for (struct process *of = p->processes; of; of = of->next) {
+        buf_reset(&of->status);
+        of->told = false;
+        if (of->state == PROCESS_UP)
+            channel_send(of->channel, PARENT_STATUS_ASK, ask, 0, (struct view){NULL, 0});
+    }
+}
+
+static bool all_told(const struct parent *p) {
+    for (const struct process *of = p->processes; of; of = of->next)
+        if (of->state == PROCESS_UP && !of->told)
+            return false;
+    return true;
+}
+
+int status_take(struct process *of, struct message *m) {
+    struct parent *p = of->parent;
+    struct reader r = reader_of(m->body);
+    struct view members = read_block(&r, of->status.max);
+    if (!read_done(&r))
+        return ERR_BAD;
+    if (!p->has_status_ask || m->id != p->status_ask)
+        return 0;
+    buf_reset(&of->status);
+    buf_put(&of->status, members);
+    of->told = true;
+    if (all_told(p))
+        answer(p);
+    return 0;
+}

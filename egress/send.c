@@ -250,20 +250,22 @@ static void write_head(struct exchange *ex) {
     buf_free(&host);
 }
 
-/* With the secret in the one field, for as long as the head is written. */
+/* The placeholder's field, whose value points to the secret for as long as the head is written. */
 static int write_head_with(struct exchange *ex, struct view secret) {
     const struct material *m = &ex->materials.at[ex->verdict.swap];
     struct fields *f = &ex->request.fields;
     struct buf value;
-    buf_init_secret(&value, 4 * WIRE_SIZE);
-    size_t at;
-    int result = substitute_field(f, m, service_place(ex->verdict.service), secret, &value, &at);
-    if (result == 0) {
-        struct view placeholder = f->at[at].value;
-        f->at[at].value = buf_view(&value);
+    size_t at = 0;
+    while (at < f->n && !view_equal_nocase(f->at[at].name, m->name))
+        at++;
+    if (at == f->n)
+        return ERR_BAD;
+    struct view placeholder = f->at[at].value;
+    buf_init_secret(&value, SUBSTITUTE_MAX);
+    int result = substitute_request(f, m, secret, &value);
+    if (result == 0)
         write_head(ex);
-        f->at[at].value = placeholder;
-    }
+    f->at[at].value = placeholder;
     buf_free(&value);
     return result;
 }

@@ -1,0 +1,64 @@
+/*
+ * The operator's command: `exeat NOUN VERB [options] [arguments]`. One table of
+ * commands (cli/main.c) makes the dispatcher, the help and the completions.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+#include <stdbool.h>
+
+/* Exit codes, the same for every command. */
+enum exit_code {
+    EXIT_YES = 0,         /* success, allowed */
+    EXIT_NO = 1,          /* a negative answer: denied, a finding, verification failed */
+    EXIT_USAGE = 2,
+    EXIT_INVALID = 3,     /* invalid policy or configuration */
+    EXIT_UNREACHABLE = 4, /* the daemon */
+    EXIT_PERMISSION = 5,
+};
+
+/* Options that every command takes. */
+struct cli {
+    bool json;
+    const char *config; /* --config FILE; NULL: $EXEAT_CONFIG, else /etc/exeat/exeat.conf */
+};
+
+struct command {
+    const char *noun, *verb;  /* verb NULL: the noun alone */
+    const char *arguments;    /* "NAME [--like PREFIX] [--file FILE]" */
+    const char *summary;      /* one line */
+    /* argv[0] is the first argument behind noun and verb; returns an exit_code. */
+    int (*run)(const struct cli *cli, int argc, char **argv);
+};
+
+/* Prints "exeat: ..." to standard error; returns code, so that a command can end with it. */
+int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The commands, one file a noun. */
+int command_ca_init(const struct cli *cli, int argc, char **argv);
+int command_ca_show(const struct cli *cli, int argc, char **argv);
+int command_ca_export(const struct cli *cli, int argc, char **argv);
+int command_ca_rotate(const struct cli *cli, int argc, char **argv);
+int command_secret_add(const struct cli *cli, int argc, char **argv);
+int command_secret_list(const struct cli *cli, int argc, char **argv);
+int command_secret_rotate(const struct cli *cli, int argc, char **argv);
+int command_secret_remove(const struct cli *cli, int argc, char **argv);
+int command_vault_init(const struct cli *cli, int argc, char **argv);
+int command_vault_backup(const struct cli *cli, int argc, char **argv);
+int command_vault_restore(const struct cli *cli, int argc, char **argv);
+int command_vault_rekey(const struct cli *cli, int argc, char **argv);
+int command_sandbox_add(const struct cli *cli, int argc, char **argv);
+int command_sandbox_list(const struct cli *cli, int argc, char **argv);
+int command_sandbox_remove(const struct cli *cli, int argc, char **argv);
+int command_policy_check(const struct cli *cli, int argc, char **argv);
+int command_policy_explain(const struct cli *cli, int argc, char **argv);
+int command_log(const struct cli *cli, int argc, char **argv);
+int command_log_head(const struct cli *cli, int argc, char **argv);
+int command_log_verify(const struct cli *cli, int argc, char **argv);
+int command_status(const struct cli *cli, int argc, char **argv);
+int command_reload(const struct cli *cli, int argc, char **argv);
+int command_stop(const struct cli *cli, int argc, char **argv);
+int command_limits(const struct cli *cli, int argc, char **argv);
+int command_version(const struct cli *cli, int argc, char **argv);
+
+#endif

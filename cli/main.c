@@ -1,0 +1,143 @@
+/*
+ * exeat: the operator's command. One table makes the dispatcher and the help.
+ */
+#include "cli/command.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct command commands[] = {
+    {"ca", "init", "", "make the CA that intercepted connections are signed with", command_ca_init},
+    {"ca", "show", "", "its name, fingerprint and validity", command_ca_show},
+    {"ca", "export", "[--bundle]", "print the certificate, or a bundle with the system's",
+     command_ca_export},
+    {"ca", "rotate", "[--finish]", "a new CA; the old one stays valid until --finish",
+     command_ca_rotate},
+    {"vault", "init", "", "make the vault's key-encryption key", command_vault_init},
+    {"vault", "backup", "FILE", "write an encrypted copy of the vault", command_vault_backup},
+    {"vault", "restore", "FILE", "put a copy in the vault's place", command_vault_restore},
+    {"vault", "rekey", "KEYFILE", "wrap all secrets by a new key-encryption key",
+     command_vault_rekey},
+    {"secret", "add", "NAME [--like PREFIX] [--file FILE] [--allow-short]",
+     "put a secret in the vault (from a prompt, standard input or a file)", command_secret_add},
+    {"secret", "list", "", "names and versions, never values", command_secret_list},
+    {"secret", "rotate", "NAME [--file FILE] [--allow-short]", "replace a secret's value",
+     command_secret_rotate},
+    {"secret", "remove", "NAME", "remove a secret and end its placeholders", command_secret_remove},
+    {"sandbox", "add", "NAME [--format sh|json]",
+     "issue token and placeholders; print the sandbox's environment", command_sandbox_add},
+    {"sandbox", "list", "", "sandboxes and what was issued to them", command_sandbox_list},
+    {"sandbox", "remove", "NAME", "end a sandbox's token and placeholders", command_sandbox_remove},
+    {"policy", "check", "FILE", "load a policy with all its expectations", command_policy_check},
+    {"policy", "explain",
+     "--policy FILE --sandbox S [--with ours|none|foreign] [--header 'N: V']... METHOD URL",
+     "the verdict on a request, and the clause that decides it", command_policy_explain},
+    {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
+     command_log_verify},
+    {"log", "head", "", "print the newest signed head, to be kept elsewhere", command_log_head},
+    {"log", NULL, "[--follow] [--sandbox S] [--denied] [--host H] [--file F]",
+     "the audit trail as a table", command_log},
+    {"status", NULL, "", "processes, lanes and generation", command_status},
+    {"reload", NULL, "", "read configuration and policy anew", command_reload},
+    {"stop", NULL, "", "stop the daemon in order", command_stop},
+    {"limits", NULL, "", "every limit, its default and what happens at it", command_limits},
+    {"version", NULL, "[--deps]", "version, and those of the linked libraries", command_version},
+};
+
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+int cli_fail(int code, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    fputs("exeat: ", stderr);
+    vfprintf(stderr, format, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return code;
+}
+
+static int help(FILE *to, const char *noun) {
+    fputs("usage: exeat [--config FILE] [--json] COMMAND\n\n", to);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct command *c = &commands[i];
+        if (noun && strcmp(noun, c->noun) != 0)
+            continue;
+        int n = fprintf(to, "  %s%s%s %s", c->noun, c->verb ? " " : "", c->verb ? c->verb : "",
+                        c->arguments);
+        fprintf(to, n < 44 ? "%*s%s\n" : "\n%*s%s\n", n < 44 ? 44 - n : 44, "", c->summary);
+    }
+    fputs("\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration, 4 daemon not "
+          "reachable, 5 permission\n",
+          to);
+    return to == stdout ? EXIT_YES : EXIT_USAGE;
+}
+
+/* The command that the words name, and how many words that took; a lone noun comes last in the table. */
+static const struct command *find(int argc, char **argv, int *used) {
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const struct command *c = &commands[i];
+        if (strcmp(argv[0], c->noun) != 0)
+            continue;
+        if (c->verb && (argc < 2 || strcmp(argv[1], c->verb) != 0))
+            continue;
+        *used = c->verb ? 2 : 1;
+        return c;
+    }
+    return NULL;
+}
+
+static bool is_noun(const char *word) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(word, commands[i].noun) == 0)
+            return true;
+    return false;
+}
+
+/* Options of every command may stand anywhere; takes them out of argv. */
+static int take_common(struct cli *cli, int argc, char **argv) {
+    int n = 0;
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            cli->json = true;
+        else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+            cli->config = argv[++i];
+        else if (strncmp(argv[i], "--config=", 9) == 0)
+            cli->config = argv[i] + 9;
+        else
+            argv[n++] = argv[i];
+    }
+    argv[n] = NULL;
+    return n;
+}
+
+static int run(const struct cli *cli, int argc, char **argv) {
+    int used;
+    if (argc == 0)
+        return help(stderr, NULL);
+    if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
+        strcmp(argv[0], "-h") == 0)
+        return help(stdout, argc > 1 ? argv[1] : NULL);
+    const struct command *c = find(argc, argv, &used);
+    if (argc > 1 && (strcmp(argv[argc - 1], "--help") == 0))
+        return help(stdout, argv[0]);
+    if (c)
+        return c->run(cli, argc - used, argv + used);
+    if (is_noun(argv[0]))
+        return help(stderr, argv[0]);
+    return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", argv[0]);
+}
+
+int main(int argc, char **argv) {
+    struct cli cli = {.config = getenv("EXEAT_CONFIG")};
+    if (!cli.config)
+        cli.config = "/etc/exeat/exeat.conf";
+    argc = take_common(&cli, argc - 1, argv + 1);
+    int code = run(&cli, argc, argv + 1);
+    /* A full disk or a closed pipe must not look like success. */
+    if (fflush(stdout) != 0 && code == EXIT_YES)
+        code = EXIT_NO;
+    return code;
+}

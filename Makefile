@@ -47,6 +47,9 @@ else
 LIBS += -lllhttp
 endif
 
+# V=1 shows whole commands.
+say = @$(if $(V),,printf '  %-4s %s\n' $(1) $(2);)
+
 # ---- what is built ----
 
 .PHONY: all
@@ -60,18 +63,18 @@ $(LIBRARY): $(OBJECTS) $(LLHTTP_OBJECTS)
 	@$(AR) rcs $@ $^
 
 $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
-	$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(LLHTTP_CFLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(ALL_CFLAGS) $(LLHTTP_CFLAGS) -c -o $@ $<
 
 $(B)/llhttp/%.o: $(LLHTTP_SRC)/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=c17 $(CFLAGS) -fPIE $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LLHTTP_CFLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) -std=c17 $(CFLAGS) -fPIE $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LLHTTP_CFLAGS) -c -o $@ $<
 
 -include $(OBJECTS:.o=.d) $(MAINS:%.c=$(B)/%.d)
 
@@ -82,11 +85,11 @@ REPLAYS := $(FUZZERS:%=$(B)/replay/%)
 
 $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
 
 $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
+	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
 
 .PHONY: check unit
 check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline, in parallel

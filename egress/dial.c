@@ -49,7 +49,7 @@ static int write_record(struct dial *d, struct record *r) {
 
 /* A refusal by the dialer's own copy of the rules: egress should not have asked, or DNS has lied. */
 static void record_refusal(struct dial *d, enum reason reason) {
-    struct record r;
+    struct record r = {.present = 0};
     record_begin(&r, RECORD_DECISION, clock_wall(), clock_mono());
     record_str(&r, FIELD_VERDICT, "deny");
     record_str(&r, FIELD_REASON, reason_info(reason)->code);
@@ -62,7 +62,7 @@ static void record_refusal(struct dial *d, enum reason reason) {
 }
 
 static int record_connection(struct dial *d) {
-    struct record r;
+    struct record r = {.present = 0};
     record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&r, FIELD_EVENT, "dialled");
     record_wish(d, &r);

@@ -7,11 +7,16 @@
 
 static int load_policy(struct dial_rules *r) {
     static struct policy_errors errors; /* large */
-    int result = view_cstr(r->bundle.policy_file, r->policy_file, sizeof r->policy_file);
+    errors.n = 0;
+    size_t size = r->bundle.policy_file.n + 1;
+    r->policy_file = malloc(size);
+    int result =
+        r->policy_file ? view_cstr(r->bundle.policy_file, r->policy_file, size) : ERR_MEMORY;
     if (result == 0)
         result = policy_load(r->bundle.policy_text, r->policy_file, &r->policy, &errors);
-    if (result != 0)
-        log_warn("generation %u: its policy does not load: %s", r->generation, err_text(result));
+    if (result != 0 && errors.n > 0)
+        log_warn("generation %u: policy line %u: %s", r->generation, errors.at[0].at.line,
+                 errors.at[0].text);
     return result;
 }
 
@@ -66,6 +71,7 @@ void dial_rules_free(struct dial_rules *r) {
     if (!r)
         return;
     policy_free(r->policy);
+    free(r->policy_file);
     free(r);
 }
 

@@ -13,7 +13,7 @@ struct dial_rules {
     uint32_t generation;
     struct bundle bundle; /* its views point into the text */
     struct policy *policy;
-    char policy_file[256];
+    char *policy_file; /* its name, which the policy's positions point to */
     struct resolver_server servers[RESOLVERS_MAX]; /* whom to ask for names */
     size_t n_servers;
     struct own_addresses own;

@@ -251,24 +251,49 @@ static void scan_candidate(struct scan *s, size_t at, unsigned bits) {
     }
 }
 
-static void scan_fixed(struct scan *s) {
+enum { BLOCK = 64, LANES = 16 };
+
+/*
+ * Whether the second and third fixed byte of any spelling stand somewhere in
+ * p[0, BLOCK]. Nearly every block of nearly every body ends here, so it compares
+ * LANES places at once, in a way that both compilers make vector instructions of.
+ */
+static bool block_is_suspect(const uint8_t *p) {
+    int8_t any __attribute__((vector_size(LANES))) = {0};
+    uint64_t words[LANES / sizeof(uint64_t)];
+    for (size_t i = 0; i < BLOCK; i += LANES) {
+        uint8_t a __attribute__((vector_size(LANES))), b __attribute__((vector_size(LANES)));
+        memcpy(&a, p + i, LANES);
+        memcpy(&b, p + i + 1, LANES);
+        any |= (a == 'x') & (b == 'e');
+        any |= (a == '5') & (b == '7');
+        any |= (a == 0) & (b == 'x');
+        any |= (a == 'X') & (b == 'h');
+        any |= (a == '4') & (b == 'Z');
+        any |= (a == 'e') & (b == 'G');
+    }
+    memcpy(words, &any, sizeof words);
+    return (words[0] | words[1]) != 0;
+}
+
+static void scan_places(struct scan *s, size_t from, size_t to) {
     const uint8_t *p = s->v.p;
-    for (size_t i = 0; i + 2 < s->v.n && !s->found; i++) {
+    for (size_t i = from; i < to && !s->found; i++) {
         unsigned bits = first[p[i]] & second[p[i + 1]] & third[p[i + 2]];
         if (bits)
             scan_candidate(s, i, bits);
     }
 }
 
-/* ---- second pass: escapes, and base64 in lines ---- */
-
-static const bool special[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true};
-
-static size_t find_special(struct view v, size_t at) {
-    while (at < v.n && !special[v.p[at]])
-        at++;
-    return at;
+static void scan_fixed(struct scan *s) {
+    size_t places = s->v.n < 3 ? 0 : s->v.n - 2, at = 0;
+    for (; places - at > BLOCK; at += BLOCK)
+        if (block_is_suspect(s->v.p + at + 1))
+            scan_places(s, at, at + BLOCK);
+    scan_places(s, at, places);
 }
+
+/* ---- second pass: escapes, and base64 in lines ---- */
 
 /* Reads on from at while letters and digits come, escaped or not; gives the place to go on from. */
 static size_t scan_run(struct scan *s, size_t at) {
@@ -287,8 +312,23 @@ static size_t scan_run(struct scan *s, size_t at) {
     }
 }
 
+/* The commonest escapes by far, "%2F" and the like, are of no interest; nor are "\n" and "&amp;". */
+static bool is_dull(struct view v, size_t at) {
+    if (v.n - at < 3)
+        return false;
+    const uint8_t *p = v.p + at;
+    if (p[0] == '\\')
+        return p[1] != '\\' && p[1] != 'u';
+    if (p[0] == '&')
+        return p[1] != '#';
+    int high = hex_value(p[1]), low = hex_value(p[2]);
+    return high >= 0 && low >= 0 && (high << 4 | low) != '%' && !is_core_byte(high << 4 | low);
+}
+
 /* A run of unescaped characters of a core may stand before the first escaped one. */
 static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
+    if (is_dull(s->v, at))
+        return at + 1;
     struct cursor c = {.v = s->v, .at = at};
     int byte = next_escaped(&c);
     if (byte != END && !is_core_byte(byte) && !c.cut)
@@ -303,8 +343,9 @@ static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
 enum { LINE_HEAD = 6, LINE_BOTH = LINE_HEAD + 56 };
 
 /* A line end inside base64 may stand in the middle of the fixed bytes: puts the two lines together. */
-static size_t scan_line_end(struct scan *s, size_t at) {
+static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
     uint8_t joined[LINE_BOTH];
+    (void)floor;
     size_t start = at > 0 && s->v.p[at - 1] == '\r' ? at - 1 : at;
     if (start < LINE_HEAD)
         return at + 1;
@@ -328,19 +369,24 @@ static size_t scan_line_end(struct scan *s, size_t at) {
     return at + 1;
 }
 
-static void scan_special(struct scan *s) {
+/* Escapes of different kinds may be mixed; the run of a placeholder is met by any kind that is in it. */
+static void scan_special(struct scan *s, uint8_t special,
+                         size_t (*from)(struct scan *, size_t at, size_t floor)) {
     size_t at = 0, floor = 0;
-    while ((at = find_special(s->v, at)) < s->v.n && !s->found) {
-        at = s->v.p[at] == '\n' ? scan_line_end(s, at) : scan_escape(s, at, floor);
-        floor = at;
+    while (at < s->v.n && !s->found) {
+        at += view_find(view_skip(s->v, at), special);
+        if (at < s->v.n)
+            at = floor = from(s, at, floor);
     }
 }
 
 static struct scan scan_all(struct view v) {
     struct scan s = {.v = v, .open = v.n};
     scan_fixed(&s);
-    if (!s.found)
-        scan_special(&s);
+    scan_special(&s, '%', scan_escape);
+    scan_special(&s, '\\', scan_escape);
+    scan_special(&s, '&', scan_escape);
+    scan_special(&s, '\n', scan_line_end);
     return s;
 }
 

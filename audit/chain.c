@@ -54,15 +54,20 @@ int chain_close_line(struct chain *c, struct buf *line) {
 
 /* ---- checking ---- */
 
-/* Cuts `name<64 hex>"` off the end of *v. */
+/* Cuts `name<64 hex>"` off the end of *v; lower-case digits only, so that a line has one form. */
 static bool take_hash(struct view *v, struct view name, uint8_t out[DIGEST_SIZE]) {
+    char hex[HEX_SIZE + 1];
     size_t whole = name.n + HEX_SIZE + 1;
     if (v->n < whole)
         return false;
     struct view member = view_skip(*v, v->n - whole);
+    struct view digits = view_slice(member, name.n, whole - 1);
     *v = view_head(*v, v->n - whole);
-    return view_starts(member, name) && member.p[whole - 1] == '"' &&
-           hex_decode(view_slice(member, name.n, whole - 1), out, DIGEST_SIZE) == 0;
+    if (!view_starts(member, name) || member.p[whole - 1] != '"' ||
+        hex_decode(digits, out, DIGEST_SIZE) != 0)
+        return false;
+    hex_encode(view_of(out, DIGEST_SIZE), hex);
+    return view_equal(digits, view_of(hex, HEX_SIZE));
 }
 
 /* The members that must stand first, in this order. */

@@ -33,7 +33,8 @@ int segment_name_read(const char *text, struct segment_name *out) {
     v = view_slice(v, 6, v.n - 6);
     struct view digits = view_cut(&v, '.');
     out->bad = view_equal(v, VIEW("bad")) || view_starts(v, VIEW("bad."));
-    return digits.n >= 12 ? view_number(digits, UINT64_MAX - 1, &out->first) : ERR_MISSING;
+    bool good = digits.n >= 12 && view_number(digits, UINT64_MAX - 1, &out->first) == 0;
+    return good ? 0 : ERR_MISSING;
 }
 
 static int order(const void *a, const void *b) {

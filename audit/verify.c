@@ -1,0 +1,233 @@
+#include "audit/verify.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ATTEMPTS = 3 };
+
+struct verify {
+    const struct chain_keys *keys;
+    const struct chain_head *head;
+    struct chain chain;
+    bool begun;
+    bool head_seen;
+    struct verify_report *report;
+};
+
+__attribute__((format(printf, 3, 4))) static void find(struct verify *v, uint64_t seq,
+                                                       const char *format, ...) {
+    struct verify_report *r = v->report;
+    va_list ap;
+    if (!r->good)
+        return; /* the first finding stands */
+    r->good = false;
+    r->seq = seq;
+    va_start(ap, format);
+    vsnprintf(r->text, sizeof r->text, format, ap);
+    va_end(ap);
+}
+
+static void place(struct verify *v, const struct segment_name *name, uint64_t line) {
+    if (!v->report->good)
+        return;
+    snprintf(v->report->file, sizeof v->report->file, "%s", name->text);
+    v->report->line = line;
+}
+
+/* ---- one record ---- */
+
+static void find_fault(struct verify *v, enum chain_fault fault, const struct chain_line *line) {
+    unsigned long long seq = line->seq, before = v->chain.seq;
+    if (fault == CHAIN_MALFORMED)
+        find(v, 0, "the line behind record %llu %s", before, chain_fault_text(fault));
+    else if (fault == CHAIN_MISSING && seq == before + 2)
+        find(v, before + 1, "record %llu is missing: record %llu follows %llu", before + 1, seq,
+             before);
+    else if (fault == CHAIN_MISSING)
+        find(v, before + 1, "records %llu to %llu are missing: record %llu follows %llu",
+             before + 1, seq - 1, seq, before);
+    else if (fault == CHAIN_REPEATED)
+        find(v, seq, "record %llu %s, behind record %llu", seq, chain_fault_text(fault), before);
+    else
+        find(v, seq, "record %llu %s", seq, chain_fault_text(fault));
+}
+
+static bool check_signature(struct verify *v, const struct chain_head *h, const char *what) {
+    int result = v->keys ? chain_head_verify(v->keys, h) : ERR_MISSING;
+    if (result == ERR_MISSING)
+        find(v, h->seq, "%s is signed by a key that is not in sign.pub", what);
+    else if (result != 0)
+        find(v, h->seq, "%s has a wrong signature", what);
+    return result == 0;
+}
+
+static bool check_line(struct verify *v, const struct chain_line *line, bool first_of_file) {
+    struct chain_head h;
+    if (first_of_file && !view_equal(line->kind, VIEW("segment"))) {
+        find(v, line->seq, "the beginning of the file is missing before record %llu",
+             (unsigned long long)line->seq);
+        return false;
+    }
+    if (v->head && line->seq == v->head->seq) {
+        v->head_seen = true;
+        if (memcmp(line->hash, v->head->hash, DIGEST_SIZE) != 0) {
+            find(v, line->seq,
+                 "record %llu is not the one that the exported head names: "
+                 "the log was written anew from there or from before",
+                 (unsigned long long)line->seq);
+            return false;
+        }
+    }
+    if (!view_equal(line->kind, VIEW("head")))
+        return true;
+    v->report->heads++;
+    if (chain_head_of_line(line, &h) != 0) {
+        find(v, line->seq, "record %llu states no signed head", (unsigned long long)line->seq);
+        return false;
+    }
+    char what[64];
+    snprintf(what, sizeof what, "the head in record %llu", (unsigned long long)line->seq);
+    return check_signature(v, &h, what);
+}
+
+/* ---- one file ---- */
+
+static bool check_text(struct verify *v, struct view text, bool first_of_file) {
+    struct chain_line line;
+    enum chain_fault fault = chain_step(&v->chain, v->begun, text, &line);
+    if (fault != CHAIN_GOOD) {
+        find_fault(v, fault, &line);
+        return false;
+    }
+    if (!v->begun)
+        v->report->first = line.seq;
+    v->begun = true;
+    if (!check_line(v, &line, first_of_file))
+        return false;
+    v->report->records++;
+    v->report->last = line.seq;
+    return true;
+}
+
+/* The end of a file that was read whole: is part of a line left? */
+static void check_end(struct verify *v, const struct segment_name *name, const struct segment *s,
+                      int result) {
+    place(v, name, s->line + 1);
+    if (result == ERR_LIMIT)
+        find(v, 0, "the line behind record %llu %s", (unsigned long long)v->chain.seq,
+             chain_fault_text(CHAIN_MALFORMED));
+    else if (segment_rest(s) > 0 && name->first != UINT64_MAX)
+        find(v, 0, "the file ends inside a record");
+    else
+        v->report->unfinished = segment_rest(s);
+}
+
+/* Stops at the first finding in the file; false: and nothing behind it can be judged. */
+static int check_file(struct verify *v, int dir, const struct segment_name *name, bool *go_on) {
+    struct segment s;
+    struct view text;
+    int result = segment_open(dir, name->text, &s);
+    if (result != 0)
+        return result;
+    v->report->files++;
+    *go_on = true;
+    while (*go_on && (result = segment_next(&s, &text)) == 0) {
+        place(v, name, s.line);
+        *go_on = check_text(v, text, s.line == 1);
+    }
+    if (*go_on && (result == ERR_AGAIN || result == ERR_LIMIT)) {
+        check_end(v, name, &s, result);
+        *go_on = result == ERR_AGAIN;
+        result = 0;
+    }
+    segment_close(&s);
+    /* A file that was set aside is a finding, and the chain goes on behind its last good record. */
+    if (name->bad && result == 0) {
+        place(v, name, 0);
+        find(v, v->chain.seq, "%s was set aside when audit started", name->text);
+        *go_on = true;
+    }
+    return result;
+}
+
+/* ---- the whole ---- */
+
+static void check_head(struct verify *v) {
+    const struct chain_head *h = v->head;
+    const struct verify_report *r = v->report;
+    if (!h || v->head_seen || !r->good)
+        return;
+    if (h->seq > v->chain.seq)
+        find(
+            v, r->last + 1,
+            "the log ends at record %llu, but the exported head is of record %llu: its end was cut",
+            (unsigned long long)r->last, (unsigned long long)h->seq);
+    else
+        find(v, h->seq,
+             "the exported head is of record %llu, older than the oldest file (from %llu)",
+             (unsigned long long)h->seq, (unsigned long long)r->first);
+}
+
+static int check_files(struct verify *v, int dir, const struct segment_list *list) {
+    bool go_on = true;
+    int result = 0;
+    for (size_t i = 0; i < list->n && go_on && result == 0; i++)
+        result = check_file(v, dir, &list->at[i], &go_on);
+    return result;
+}
+
+/* Tells two states of the directory apart: a rotation adds a file and may remove another. */
+struct shape {
+    size_t n;
+    uint64_t newest;
+};
+
+static struct shape shape_of(const struct segment_list *l) {
+    return (struct shape){l->n, l->n > 1 ? l->at[l->n - 2].first : 0};
+}
+
+static int attempt(int dir, const struct chain_keys *keys, const struct chain_head *head,
+                   struct verify_report *out, struct shape *shape) {
+    struct verify v = {.keys = keys, .head = head, .report = out};
+    struct segment_list list;
+    *out = (struct verify_report){.good = true};
+    int result = segment_list_read(dir, &list);
+    if (result != 0)
+        return result;
+    *shape = shape_of(&list);
+    if (head)
+        check_signature(&v, head, "the exported head");
+    result = check_files(&v, dir, &list);
+    segment_list_free(&list);
+    if (result != 0)
+        return result;
+    if (out->good) { /* what follows has no place */
+        out->file[0] = 0;
+        out->line = 0;
+    }
+    if (!v.begun)
+        find(&v, 0, "there is no audit log");
+    if (!keys)
+        find(&v, 0, "sign.pub is missing or no public key: heads cannot be checked");
+    check_head(&v);
+    return 0;
+}
+
+int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *head,
+               struct verify_report *out) {
+    int result = ERR_SYSTEM;
+    for (int i = 0; i < ATTEMPTS; i++) {
+        struct segment_list list;
+        struct shape before = {0};
+        result = attempt(dir, keys, head, out, &before);
+        if ((result == 0 && out->good) || segment_list_read(dir, &list) != 0)
+            break;
+        struct shape after = shape_of(&list);
+        segment_list_free(&list);
+        /* A rotation in between looks like missing records; look again. */
+        if (after.n == before.n && after.newest == before.newest)
+            break;
+    }
+    return result;
+}

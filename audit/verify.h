@@ -1,0 +1,33 @@
+/*
+ * Verification of a whole audit log, record by record over all its files (docs/audit.md). Reads
+ * only; the log may be written meanwhile.
+ *
+ * By itself it finds every record that was changed, taken out, repeated or moved, and every signed
+ * head that does not fit. A log that was cut at its end, or written anew by somebody who has the
+ * signing key, it finds only with a head that was exported before.
+ */
+#ifndef AUDIT_VERIFY_H
+#define AUDIT_VERIFY_H
+
+#include "audit/chain_head.h"
+#include "audit/segment.h"
+
+struct verify_report {
+    bool good;
+    uint64_t files, records, heads;
+    uint64_t first, last; /* numbers of the records that verified */
+    uint64_t unfinished;  /* bytes of a record that is being written, or was torn, at the end */
+    /* the first finding when it is not good */
+    char text[320];               /* a sentence */
+    char file[SEGMENT_NAME_SIZE]; /* "" when no place can be named */
+    uint64_t line, seq;           /* seq 0: none */
+};
+
+/*
+ * dir: the log's directory. keys: NULL when there are none, which is a finding. head: exported
+ * before, or NULL. ERR_SYSTEM (errno), ERR_MEMORY when it could not be read; else 0.
+ */
+MUST_USE int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *head,
+                        struct verify_report *out);
+
+#endif

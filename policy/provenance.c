@@ -151,14 +151,15 @@ static void add_cookies(struct materials *m, struct view value) {
     }
 }
 
-/* Letters and digits both, and not shorter than least. */
+/* One word of letters and digits both, and not shorter than least. */
 static bool is_mixed(struct view v, size_t least) {
-    bool digit = false, letter = false;
+    bool digit = false, letter = false, dot = false;
     for (size_t i = 0; i < v.n; i++) {
         digit = digit || is_digit(v.p[i]);
         letter = letter || is_alpha(v.p[i]);
+        dot = dot || v.p[i] == '.';
     }
-    return digit && letter && v.n >= least;
+    return digit && letter && !dot && v.n >= least;
 }
 
 enum { DOTTED_TOKEN = 16, BARE_TOKEN = 24 };

@@ -162,8 +162,8 @@ static void check_pair(struct checker *c, const struct service *a, const struct 
 
 static struct rights rights_new(struct policy *p) {
     return (struct rights){
-        .operations = arena_array(&p->arena, p->n_operations / 64 + 1, sizeof(uint64_t)),
-        .services = arena_array(&p->arena, p->n_services / 64 + 1, sizeof(uint64_t))};
+        .operations = arena_array(&p->arena, bit_words(p->n_operations), sizeof(uint64_t)),
+        .services = arena_array(&p->arena, bit_words(p->n_services), sizeof(uint64_t))};
 }
 
 static bool rights_exist(const struct rights *r) {
@@ -222,7 +222,7 @@ static bool same_line(const struct grant *a, const struct grant *b) {
 static void check_grants(struct checker *c, struct sandbox *sandbox) {
     struct rights *r = &sandbox->rights;
     const struct grant *last = NULL;
-    uint64_t *seen = arena_array(&c->p->arena, c->p->n_services / 64 + 1, sizeof *seen);
+    uint64_t *seen = arena_array(&c->p->arena, bit_words(c->p->n_services), sizeof *seen);
     const struct service *s = NULL;
     for (const struct grant *g = sandbox->grants; g && seen; last = g, g = g->next) {
         if (!last || !same_line(last, g)) {
@@ -266,6 +266,21 @@ static int gather_credentials(struct policy *p, struct sandbox *sandbox) {
 static int compare_sandboxes(const void *left, const void *right) {
     const struct sandbox *a = *(struct sandbox *const *)left, *b = *(struct sandbox *const *)right;
     return view_compare(a->name, b->name);
+}
+
+/* The arrays that the judge walks. */
+static int index_services(struct policy *p) {
+    p->by_index = arena_array(&p->arena, p->n_services, sizeof *p->by_index);
+    p->entries = arena_array(&p->arena, p->n_entries, sizeof *p->entries);
+    if (!p->by_index || !p->entries)
+        return ERR_MEMORY;
+    struct host_entry *e = p->entries;
+    for (struct service *s = p->services; s; s = s->next) {
+        p->by_index[s->index] = s;
+        for (const struct host_rule *h = s->hosts; h; h = h->next)
+            *e++ = (struct host_entry){h->pattern.reach, h->pattern.mark, h};
+    }
+    return 0;
 }
 
 static int sort_sandboxes(struct policy *p) {
@@ -327,5 +342,6 @@ int policy_check(struct policy *p, struct policy_errors *errors) {
     }
     for (const struct expectation *e = p->expectations; e; e = e->next)
         check_expectation(&c, e);
-    return sort_sandboxes(p);
+    int err = index_services(p);
+    return err != 0 ? err : sort_sandboxes(p);
 }

@@ -2,7 +2,7 @@
 #include "policy/method.h"
 #include "policy/rules.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 /* ---- parts of the policy ---- */
 
@@ -21,16 +21,12 @@ const struct sandbox *policy_sandbox(const struct policy *p, struct view name) {
     return NULL;
 }
 
-static const struct host_rule *covering_host(const struct service *s, const struct authority *a,
-                                             struct view host) {
+const struct host_rule *service_covering_host(const struct service *s,
+                                              const struct host_facts *host) {
     const struct host_rule *h = s->hosts;
-    while (h && !host_pattern_match(&h->pattern, a, host))
+    while (h && !host_pattern_match(&h->pattern, host))
         h = h->next;
     return h;
-}
-
-bool service_covers_host(const struct service *s, const struct authority *a, struct view host) {
-    return covering_host(s, a, host) != NULL;
 }
 
 bool service_covers_port(const struct service *s, uint16_t port) {
@@ -38,10 +34,6 @@ bool service_covers_port(const struct service *s, uint16_t port) {
         if (s->ports[i] == port)
             return true;
     return s->every_port;
-}
-
-static bool service_covers(const struct service *s, const struct authority *a, struct view host) {
-    return service_covers_port(s, a->port) && service_covers_host(s, a, host);
 }
 
 /* ---- the host ---- */
@@ -78,30 +70,50 @@ static int door_rank(enum reason r) {
     }
 }
 
-static struct verdict judge_door(const struct policy *p, const struct rights *rights, bool tls,
-                                 const struct authority *a) {
-    struct view host = view_str(a->host);
+/* What is known once the host was judged. */
+struct door {
+    struct verdict verdict;
+    uint64_t covering[SERVICES_MAX / 64]; /* bits of the services that cover host and port */
+};
+
+static void try_door(const struct service *s, const struct host_rule *h,
+                     const struct rights *rights, bool tls, uint16_t port, struct verdict *best) {
+    enum reason reason = door_of(s, tls, port);
+    if (!bit_is_set(rights->services, s->index) || door_rank(reason) <= door_rank(best->reason))
+        return;
+    *best = refuse_near(reason, s);
+    if (reason == REASON_ALLOWED)
+        best->at = h->at;
+}
+
+static bool entry_matches(const struct host_entry *e, const struct host_facts *host) {
+    if (e->reach != REACH_MANY &&
+        e->mark != (e->reach == REACH_EXACT ? host->mark : host->above_mark))
+        return false;
+    return host_pattern_match(&e->rule->pattern, host);
+}
+
+static void judge_door(const struct policy *p, const struct rights *rights, bool tls,
+                       const struct authority *a, struct door *out) {
+    struct host_facts host = host_facts_of(a);
     struct verdict best = refuse_near(REASON_HOST_NOT_ALLOWED, NULL);
     const struct service *never = NULL;
-    for (const struct service *s = p->services; s; s = s->next) {
-        const struct host_rule *h = covering_host(s, a, host);
-        if (!h)
+    memset(out->covering, 0, bit_words(p->n_services) * sizeof out->covering[0]);
+    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
+        if (!entry_matches(e, &host))
             continue;
-        if (s->never_all.line != 0 && service_covers_port(s, a->port))
-            never = s;
-        if (!bit_is_set(rights->services, s->index))
-            continue;
-        enum reason reason = door_of(s, tls, a->port);
-        if (door_rank(reason) <= door_rank(best.reason))
-            continue;
-        best = refuse_near(reason, s);
-        if (reason == REASON_ALLOWED)
-            best.at = h->at;
+        const struct service *s = e->rule->service;
+        if (service_covers_port(s, a->port)) {
+            bit_set(out->covering, s->index);
+            if (s->never_all.line != 0)
+                never = s;
+        }
+        try_door(s, e->rule, rights, tls, a->port, &best);
     }
-    if (best.reason == REASON_ALLOWED && never)
-        return refuse_at(REASON_NEVER, never, never->never_all);
     best.allow = best.reason == REASON_ALLOWED;
-    return best;
+    if (best.allow && never)
+        best = refuse_at(REASON_NEVER, never, never->never_all);
+    out->verdict = best;
 }
 
 struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
@@ -109,7 +121,9 @@ struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bo
     const struct sandbox *s = policy_sandbox(p, sandbox);
     if (!s)
         return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
-    return judge_door(p, &s->rights, tls, a);
+    struct door door;
+    judge_door(p, &s->rights, tls, a, &door);
+    return door.verdict;
 }
 
 /* ---- the operation ---- */
@@ -262,29 +276,40 @@ static struct verdict judge_credentials(const struct found *found, const struct 
 
 /* ---- the request ---- */
 
+/* Looks through the services that cover the authority: a never line that matches ends it. */
+static const struct rule *look_for(const struct policy *p, const struct rights *rights,
+                                   const struct request_facts *f, const struct door *door,
+                                   struct found *out, const struct service **by) {
+    uint64_t method = method_bit(f->method);
+    for (size_t i = 0; i < bit_words(p->n_services); i++)
+        for (uint64_t bits = door->covering[i]; bits != 0; bits &= bits - 1) {
+            *by = p->by_index[i * 64 + (size_t)__builtin_ctzll(bits)];
+            const struct rule *never = matching_rule((*by)->nevers, method, f->target, true);
+            if (never)
+                return never;
+            if (f->tls || (*by)->clear)
+                look_in_service(*by, rights, method, f->target, out);
+        }
+    return NULL;
+}
+
 struct verdict judge_rights(const struct policy *p, const struct rights *rights,
                             const struct request_facts *f) {
-    struct verdict door = judge_door(p, rights, f->tls, f->authority);
-    if (!door.allow)
-        return door;
+    struct door door;
+    judge_door(p, rights, f->tls, f->authority, &door);
+    if (!door.verdict.allow)
+        return door.verdict;
     if (method_is_refused(f->method))
-        return refuse_near(REASON_METHOD_REFUSED, door.service);
-    struct view host = view_str(f->authority->host);
-    uint64_t method = method_bit(f->method);
+        return refuse_near(REASON_METHOD_REFUSED, door.verdict.service);
     struct found found = {0};
-    for (const struct service *s = p->services; s; s = s->next) {
-        if (!service_covers(s, f->authority, host))
-            continue;
-        const struct rule *never = matching_rule(s->nevers, method, f->target, true);
-        if (never)
-            return refuse_at(REASON_NEVER, s, never->at);
-        if (f->tls || s->clear)
-            look_in_service(s, rights, method, f->target, &found);
-    }
+    const struct service *by;
+    const struct rule *never = look_for(p, rights, f, &door, &found, &by);
+    if (never)
+        return refuse_at(REASON_NEVER, by, never->at);
     if (found.granted)
         return judge_credentials(&found, f);
     if (!found.any)
-        return refuse_near(REASON_OPERATION_NOT_ALLOWED, door.service);
+        return refuse_near(REASON_OPERATION_NOT_ALLOWED, door.verdict.service);
     struct verdict v = refuse_near(REASON_OPERATION_NOT_GRANTED, found.any->service);
     v.operation = found.any;
     return v;
@@ -324,22 +349,25 @@ struct view policy_sandbox_credential_at(const struct policy *p, struct view san
 bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
                   const struct authority *a) {
     const struct sandbox *who = policy_sandbox(p, sandbox);
-    if (!who || credential.n == 0 || !policy_judge_host(p, sandbox, true, a).allow)
+    struct door door;
+    if (!who || credential.n == 0)
         return false;
-    struct view host = view_str(a->host);
+    judge_door(p, &who->rights, true, a, &door);
+    if (!door.verdict.allow)
+        return false;
     for (const struct service *s = p->services; s; s = s->next)
-        if (bit_is_set(who->rights.services, s->index) && view_equal(s->credential, credential) &&
-            service_covers(s, a, host))
+        if (bit_is_set(door.covering, s->index) && bit_is_set(who->rights.services, s->index) &&
+            view_equal(s->credential, credential))
             return true;
     return false;
 }
 
 bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a) {
     const struct sandbox *who = policy_sandbox(p, sandbox);
-    struct view host = view_str(a->host);
+    struct host_facts host = host_facts_of(a);
     for (const struct service *s = who ? p->services : NULL; s; s = s->next)
         if (s->credential.n && bit_is_set(who->rights.services, s->index) &&
-            service_covers_host(s, a, host))
+            service_covering_host(s, &host))
             return true;
     return false;
 }

@@ -12,6 +12,18 @@ static bool is_public_suffix(struct view host) {
     return view_find(host, '.') == host.n;
 }
 
+/* FNV-1a: only to pass over most unequal hosts without comparing them. */
+static uint32_t mark_of(struct view v) {
+    uint32_t hash = 2166136261u;
+    for (size_t i = 0; i < v.n; i++)
+        hash = (hash ^ v.p[i]) * 16777619u;
+    return hash;
+}
+
+static struct view base_of(const struct host_pattern *p) {
+    return view_of(p->base.host, p->base_n);
+}
+
 int host_pattern_parse(struct view text, struct host_pattern *out, const char **why) {
     *out = (struct host_pattern){.reach = REACH_EXACT};
     struct view base = text;
@@ -33,21 +45,28 @@ int host_pattern_parse(struct view text, struct host_pattern *out, const char **
     if (authority_parse_host(base, 443, &out->base, why) != 0)
         return ERR_BAD;
     out->base_n = strlen(out->base.host);
+    out->mark = mark_of(base_of(out));
     if (out->reach == REACH_EXACT)
         return 0;
     if (out->base.kind != HOST_NAME) {
         *why = "a star before an address";
         return ERR_BAD;
     }
-    if (is_public_suffix(view_of(out->base.host, out->base_n))) {
+    if (is_public_suffix(base_of(out))) {
         *why = "a star over a single label covers hosts of strangers";
         return ERR_BAD;
     }
     return 0;
 }
 
-static struct view base_of(const struct host_pattern *p) {
-    return view_of(p->base.host, p->base_n);
+struct host_facts host_facts_of(const struct authority *a) {
+    struct host_facts h = {.kind = a->kind, .host = view_str(a->host)};
+    h.mark = mark_of(h.host);
+    if (a->kind != HOST_NAME)
+        return h;
+    h.above = view_skip(h.host, view_find(h.host, '.') + 1);
+    h.above_mark = mark_of(h.above);
+    return h;
 }
 
 /* Whether host is labels, a dot, and base. */
@@ -55,20 +74,24 @@ static bool is_below(struct view host, struct view base) {
     return host.n > base.n + 1 && host.p[host.n - base.n - 1] == '.' && view_ends(host, base);
 }
 
-bool host_pattern_match(const struct host_pattern *p, const struct authority *a, struct view host) {
-    struct view base = base_of(p);
-    if (p->reach == REACH_EXACT)
-        return p->base.kind == a->kind && view_equal(host, base);
-    if (a->kind != HOST_NAME || !is_below(host, base))
-        return false;
-    return p->reach == REACH_MANY || view_find(host, '.') == host.n - base.n - 1;
+bool host_pattern_match(const struct host_pattern *p, const struct host_facts *h) {
+    switch (p->reach) {
+    case REACH_EXACT:
+        return p->mark == h->mark && p->base.kind == h->kind && view_equal(h->host, base_of(p));
+    case REACH_ONE:
+        return p->mark == h->above_mark && view_equal(h->above, base_of(p));
+    case REACH_MANY:
+        return h->kind == HOST_NAME && is_below(h->host, base_of(p));
+    }
+    return false;
 }
 
 bool host_patterns_overlap(const struct host_pattern *a, const struct host_pattern *b) {
+    struct host_facts facts = host_facts_of(b->reach == REACH_EXACT ? &b->base : &a->base);
     if (b->reach == REACH_EXACT)
-        return host_pattern_match(a, &b->base, base_of(b));
+        return host_pattern_match(a, &facts);
     if (a->reach == REACH_EXACT)
-        return host_pattern_match(b, &a->base, base_of(a));
+        return host_pattern_match(b, &facts);
     if (view_equal(base_of(a), base_of(b)))
         return true;
     /* `x.a` is also `y.b`, for a below b, only if b's star may cover more than one label. */

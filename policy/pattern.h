@@ -12,14 +12,24 @@ enum host_reach { REACH_EXACT, REACH_ONE, REACH_MANY };
 
 struct host_pattern {
     enum host_reach reach;
-    struct authority base; /* what stands behind the star; its port is not used */
+    uint32_t mark;         /* a hash of base.host: unequal marks are unequal hosts */
     size_t base_n;         /* bytes of base.host */
+    struct authority base; /* what stands behind the star; its port is not used */
+};
+
+/* A host as patterns are asked about it, made once for all of them. */
+struct host_facts {
+    enum host_kind kind;
+    struct view host;
+    struct view above; /* of a name, what stands behind its first dot */
+    uint32_t mark, above_mark;
 };
 
 /* ERR_BAD: *why is a static sentence fragment. */
 MUST_USE int host_pattern_parse(struct view text, struct host_pattern *out, const char **why);
-/* host is the view of a->host, made once by a caller that asks many patterns. */
-bool host_pattern_match(const struct host_pattern *p, const struct authority *a, struct view host);
+/* The facts point into a. */
+struct host_facts host_facts_of(const struct authority *a);
+bool host_pattern_match(const struct host_pattern *p, const struct host_facts *h);
 /* Whether there is a host that both match. */
 bool host_patterns_overlap(const struct host_pattern *a, const struct host_pattern *b);
 

@@ -9,7 +9,6 @@
 
 /* Enough for anybody, and few enough that checking all pairs is quick. */
 enum {
-    SERVICES_MAX = 1024,
     HOSTS_MAX = 4096,
     RULES_MAX = 512,  /* in one block */
     RANGES_MAX = 256, /* of one service */
@@ -28,7 +27,7 @@ struct policy_source {
     struct operation **operations;
     struct rule **rules, **nevers;
     struct grant **grants;
-    size_t n_hosts, n_rules, n_ranges, n_expectations;
+    size_t n_rules, n_ranges, n_expectations;
     /* the block being read */
     struct service *service;
     struct sandbox *sandbox;

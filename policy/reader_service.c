@@ -9,17 +9,18 @@ static int add_host(struct policy_source *s, struct lexer *l, const struct token
     struct host_rule *h = arena_alloc(&s->policy->arena, sizeof *h);
     if (!h)
         return ERR_MEMORY;
-    *h = (struct host_rule){.text = t->text, .at = t->at};
+    *h = (struct host_rule){.text = t->text, .service = s->service, .at = t->at};
     if (host_pattern_parse(t->text, &h->pattern, &why) != 0) {
         errors_add(l->errors, t->at, "'%.*s' is no host: %s", WORD_ARG(t->text), why);
         return ERR_BAD;
     }
-    if (s->n_hosts++ == HOSTS_MAX) {
+    if (s->policy->n_entries == HOSTS_MAX) {
         errors_add(l->errors, t->at, "more than %d hosts", HOSTS_MAX);
         return ERR_BAD;
     }
     *s->hosts = h;
     s->hosts = &h->next;
+    s->policy->n_entries++;
     return 0;
 }
 

@@ -13,13 +13,21 @@
 #include "policy/policy.h"
 #include "policy/trial.h"
 
-enum { PORTS_MAX = 16 };
+enum { PORTS_MAX = 16, SERVICES_MAX = 1024 };
 
 struct host_rule {
     struct host_pattern pattern;
     struct view text; /* as written */
+    struct service *service;
     struct position at;
     struct host_rule *next;
+};
+
+/* What is looked at of every host of a policy at every request: small, and in one array. */
+struct host_entry {
+    enum host_reach reach;
+    uint32_t mark;
+    const struct host_rule *rule;
 };
 
 /* One line of an operation or of never. */
@@ -106,8 +114,10 @@ struct policy {
     struct arena arena;
     struct service *services;
     struct sandbox *sandboxes;
-    struct sandbox **by_name; /* sorted */
-    size_t n_services, n_operations, n_sandboxes;
+    struct sandbox **by_name;   /* sorted */
+    struct service **by_index;  /* services, for the bits of rights */
+    struct host_entry *entries; /* one for every host rule */
+    size_t n_services, n_operations, n_sandboxes, n_entries;
     struct expectation *expectations;
 };
 
@@ -126,9 +136,15 @@ struct verdict judge_rights(const struct policy *p, const struct rights *rights,
                             const struct request_facts *f);
 /* judge.c: whether m is well-formed and where this place is. */
 bool material_stands_in(const struct material *m, const struct credential_place *place);
-/* judge.c: whether a host rule of the service matches; and the port. */
-bool service_covers_host(const struct service *s, const struct authority *a, struct view host);
+/* judge.c: the host rule that matches, or NULL; whether the port is one of the service's. */
+const struct host_rule *service_covering_host(const struct service *s,
+                                              const struct host_facts *host);
 bool service_covers_port(const struct service *s, uint16_t port);
+
+/* Words that hold n bits. */
+static inline size_t bit_words(size_t n) {
+    return (n + 63) / 64;
+}
 
 static inline bool bit_is_set(const uint64_t *bits, size_t i) {
     return bits[i / 64] >> (i % 64) & 1;

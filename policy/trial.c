@@ -91,9 +91,9 @@ bool trial_place_is_seen(const struct credential_place *place) {
 
 /* Services that cover the same host and port have the same credential, so the first one does. */
 static const struct service *service_of(const struct policy *p, const struct authority *a) {
-    struct view host = view_str(a->host);
+    struct host_facts host = host_facts_of(a);
     for (const struct service *s = p->services; s; s = s->next)
-        if (s->operations && service_covers_port(s, a->port) && service_covers_host(s, a, host))
+        if (s->operations && service_covers_port(s, a->port) && service_covering_host(s, &host))
             return s;
     return NULL;
 }

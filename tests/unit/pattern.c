@@ -20,7 +20,8 @@ static bool host_matches(const char *pattern, const char *host) {
     const char *why = NULL;
     assert_int_equal(host_pattern_parse(view_str(pattern), &p, &why), 0);
     assert_int_equal(authority_parse_host(view_str(host), 443, &a, &why), 0);
-    return host_pattern_match(&p, &a, view_str(a.host));
+    struct host_facts facts = host_facts_of(&a);
+    return host_pattern_match(&p, &facts);
 }
 
 struct host_case {

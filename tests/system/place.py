@@ -1,0 +1,447 @@
+"""A whole exeat in a temporary directory: daemon, CA, vault, policy, scripted upstream and resolver.
+
+Everything is on loopback and is gone when the `with` block ends. Nothing of the machine is touched.
+"""
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build"))
+
+# As root each role gets a uid of its own; any range that no user of the machine has.
+UIDS = "uids 61800 - 61999\n"
+
+
+def free_port():
+    """A port that was free a moment ago."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(what, seconds=10.0, step=0.01):
+    """Waits for a condition, not for a time; what it gave, or None."""
+    end = time.monotonic() + seconds
+    while True:
+        got = what()
+        if got or time.monotonic() > end:
+            return got
+        time.sleep(step)
+
+
+def openssl(directory, *args):
+    subprocess.run(["openssl", *args], cwd=directory, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class UpstreamCa:
+    """A throw-away CA for upstreams, and leaves for any names."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        openssl(directory, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                "up-ca.key", "-out", "up-ca.pem", "-days", "2", "-subj", "/CN=upstream test CA", "-addext",
+                "keyUsage=critical,keyCertSign,cRLSign")
+
+    @property
+    def pem(self):
+        return os.path.join(self.directory, "up-ca.pem")
+
+    def leaf(self, name, hosts, days=2, extra=""):
+        """Paths of certificate and key; hosts are DNS names or IP addresses."""
+        names = ",".join(("IP:" if h.replace(".", "").isdigit() or ":" in h else "DNS:") + h for h in hosts)
+        with open(os.path.join(self.directory, name + ".ext"), "w") as f:
+            f.write("subjectAltName=%s\nextendedKeyUsage=serverAuth\nauthorityKeyIdentifier=keyid\n%s" % (names, extra))
+        openssl(self.directory, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
+                name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
+        openssl(self.directory, "x509", "-req", "-in", name + ".csr", "-CA", "up-ca.pem", "-CAkey", "up-ca.key",
+                "-CAcreateserial", "-days", str(days), "-sha256", "-extfile", name + ".ext", "-out", name + ".pem")
+        return os.path.join(self.directory, name + ".pem"), os.path.join(self.directory, name + ".key")
+
+
+OK_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+def read_message(stream, data=b""):
+    """One HTTP message from stream: (bytes, rest). None when the peer ended before a whole head."""
+    while b"\r\n\r\n" not in data:
+        more = stream.recv(65536)
+        if not more:
+            return (None, data)
+        data += more
+    head, rest = data.split(b"\r\n\r\n", 1)
+    fields = {}
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        fields[name.strip().lower()] = value.strip()
+    message = head + b"\r\n\r\n"
+    if fields.get(b"transfer-encoding") == b"chunked":
+        while True:
+            while b"\r\n" not in rest:
+                rest += stream.recv(65536) or b"\r\n"
+            size = int(rest.split(b"\r\n", 1)[0].split(b";")[0] or b"0", 16)
+            need = rest.index(b"\r\n") + 2 + size + 2
+            while len(rest) < need:
+                more = stream.recv(65536)
+                if not more:
+                    return (None, message + rest)
+                rest += more
+            message, rest = message + rest[:need], rest[need:]
+            if size == 0:
+                return (message, rest)
+    need = int(fields.get(b"content-length", b"0"))
+    while len(rest) < need:
+        more = stream.recv(65536)
+        if not more:
+            return (None, message + rest)
+        rest += more
+    return (message + rest[:need], rest[need:])
+
+
+class Upstream:
+    """A server that records exactly what reached it and answers as it is told.
+
+    `script(request, stream)` gets each whole request and returns the bytes to answer, or None when
+    it has written to the stream itself and wants the connection closed.
+    """
+
+    def __init__(self, cert=None, key=None, port=None, context=None):
+        self.requests, self.broken, self.connections = [], [], 0
+        self.script = lambda request, stream: OK_ANSWER
+        self.lock = threading.Lock()
+        self.context = context
+        if cert and not context:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(cert, key)
+            self.context.set_alpn_protocols(["http/1.1"])
+        self.server = socket.socket()
+        self.server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.server.bind(("127.0.0.1", port or 0))
+        self.server.listen(256)
+        self.port = self.server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                raw, _ = self.server.accept()
+            except OSError:
+                return
+            with self.lock:
+                self.connections += 1
+            threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
+
+    def _serve(self, raw):
+        raw.settimeout(30)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        stream, rest = raw, b""
+        try:
+            if self.context:
+                stream = self.context.wrap_socket(raw, server_side=True)
+            while True:
+                request, rest = read_message(stream, rest)
+                if request is None:
+                    if rest:
+                        with self.lock:
+                            self.broken.append(rest)
+                    break
+                with self.lock:
+                    self.requests.append(request)
+                answer = self.script(request, stream)
+                if answer is None:
+                    break
+                stream.sendall(answer)
+        except OSError:
+            pass
+        finally:
+            try:
+                stream.close()
+            except OSError:
+                pass
+
+    def forget(self):
+        with self.lock:
+            self.requests, self.broken, self.connections = [], [], 0
+
+    def close(self):
+        self.server.close()
+
+
+class Resolver:
+    """A DNS server on loopback that counts what it is asked. answers: name to list of addresses."""
+
+    def __init__(self, answers):
+        self.answers, self.asked = answers, []
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                query, peer = self.socket.recvfrom(4096)
+            except OSError:
+                return
+            labels, at = [], 12
+            while query[at]:
+                labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
+                at += 1 + query[at]
+            kind, end = query[at + 1:at + 3], at + 5
+            name = ".".join(labels).lower()
+            self.asked.append((name, int.from_bytes(kind, "big")))
+            family = {b"\x00\x01": socket.AF_INET, b"\x00\x1c": socket.AF_INET6}.get(kind)
+            found = [a for a in self.answers.get(name, []) if family and (":" in a) == (family == socket.AF_INET6)]
+            code = 0x8180 if name in self.answers else 0x8183
+            reply = query[:2] + code.to_bytes(2, "big") + b"\0\1" + len(found).to_bytes(2, "big") + b"\0\0\0\0" + query[12:end]
+            for address in found:
+                data = socket.inet_pton(family, address)
+                reply += b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(data).to_bytes(2, "big") + data
+            self.socket.sendto(reply, peer)
+
+    def close(self):
+        self.socket.close()
+
+
+class Place:
+    """
+    policy, config: texts, in which {name} is replaced from `values` (ports, paths).
+    secrets: {name: (value, like)}; sandboxes: names to add, in order.
+    """
+
+    def __init__(self, policy, listeners, secrets=None, sandboxes=(), config="", values=None, build=None, misbehave=None,
+                 hosts=("api.allowed.test",)):
+        self.build = build or BUILD
+        self.directory = tempfile.mkdtemp(prefix="exeat-test-")
+        os.chmod(self.directory, 0o755)
+        self.values = dict(values or {})
+        self.policy_text, self.listeners, self.config_text = policy, listeners, config
+        self.secrets, self.names, self.misbehave, self.hosts = secrets or {}, sandboxes, misbehave, hosts
+        self.daemon = None
+        self.sandboxes, self.ports = {}, {}
+        self.ca = UpstreamCa(self.directory)
+        self.upstream = Upstream(*self.ca.leaf("upstream", list(hosts)))
+        self.values.setdefault("port", self.upstream.port)
+
+    # ---- files ----
+
+    def path(self, *parts):
+        return os.path.join(self.directory, *parts)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as f:
+            f.write(text)
+
+    def fill(self, text):
+        for name, value in self.values.items():
+            text = text.replace("{%s}" % name, str(value))
+        return text
+
+    def write_policy(self, text):
+        self.write("policy.exeat", self.fill(text))
+
+    def configure(self):
+        lines = ["state state\n", "policy policy.exeat\n", "control control.sock\n", "vault key state/vault.key\n",
+                 "trust file %s\n" % self.ca.pem]
+        for name, what in self.listeners.items():
+            self.ports[name] = free_port()
+            lines.append("listen tcp 127.0.0.1:%d { %s }\n" % (self.ports[name], what))
+        lines += ["host %s 127.0.0.1\n" % h for h in self.hosts if not h.replace(".", "").isdigit()]
+        if os.getuid() == 0:
+            lines.append(UIDS)
+        self.write("exeat.conf", "".join(lines) + self.fill(self.config_text))
+        self.write_policy(self.policy_text)
+
+    # ---- the daemon ----
+
+    def exeat(self, *args, stdin=None, check=True):
+        """Runs the operator's command; its standard output."""
+        done = subprocess.run([os.path.join(self.build, "exeat"), "--config", self.path("exeat.conf"), *args],
+                              input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+        if check and done.returncode != 0:
+            raise AssertionError("exeat %s: %d: %s" % (" ".join(args), done.returncode, done.stderr.decode()))
+        self.last = done
+        return done.stdout.decode()
+
+    def log(self):
+        with open(self.path("exeatd.log"), errors="replace") as f:
+            return f.read()
+
+    def launch(self):
+        self.log_file = open(self.path("exeatd.log"), "ab")
+        command = [os.path.join(self.build, "exeatd"), "--config", self.path("exeat.conf")]
+        if self.misbehave:
+            command += ["--misbehave", self.misbehave]
+        self.daemon = subprocess.Popen(command, stdout=self.log_file, stderr=self.log_file, stdin=subprocess.DEVNULL)
+        before = self.log().count("parent: info: ready")
+        wait_for(lambda: self.daemon.poll() is not None or self.log().count("parent: info: ready") > before, 30)
+        if self.daemon.poll() is not None or self.log().count("parent: info: ready") <= before:
+            raise AssertionError("exeatd does not come up:\n" + self.log())
+
+    def start(self):
+        self.configure()
+        os.makedirs(self.path("state"), exist_ok=True)
+        os.chmod(self.path("state"), 0o755)
+        self.exeat("ca", "init")
+        self.exeat("vault", "init")
+        self.launch()
+        for name, (value, like) in self.secrets.items():
+            self.exeat("secret", "add", name, *(["--like", like] if like else []), stdin=value.encode())
+        for name in self.names:
+            self.add_sandbox(name)
+        return self
+
+    def add_sandbox(self, name):
+        self.sandboxes[name] = json.loads(self.exeat("sandbox", "add", name, "--format", "json"))
+        return self.sandboxes[name]
+
+    def placeholder(self, sandbox, credential):
+        for p in self.sandboxes[sandbox]["placeholders"]:
+            if p["credential"] == credential:
+                return p["value"]
+        raise KeyError(credential)
+
+    def pids(self):
+        """(role, lane) to pid of every process of the daemon, by its status."""
+        status = json.loads(self.exeat("status", "--json"))
+        return {(p["role"], p.get("lane", 0)): p["pid"] for p in status["processes"]}
+
+    def stop(self):
+        if self.daemon and self.daemon.poll() is None:
+            self.daemon.send_signal(signal.SIGTERM)
+            try:
+                self.daemon.wait(25)
+            except subprocess.TimeoutExpired:
+                self.daemon.kill()
+                self.daemon.wait()
+
+    def __enter__(self):
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *ignored):
+        self.stop()
+        self.upstream.close()
+        if os.environ.get("EXEAT_KEEP"):
+            print("kept: " + self.directory, file=sys.stderr)
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    # ---- the audit trail ----
+
+    def records(self):
+        """All records of the audit log, oldest first."""
+        found = []
+        audit = self.path("state", "audit")
+        for name in sorted(os.listdir(audit)):
+            if not name.startswith("audit") or ".jsonl" not in name:
+                continue
+            with open(os.path.join(audit, name)) as f:
+                for line in f:
+                    if line.endswith("\n"):
+                        found.append(json.loads(line))
+        return sorted(found, key=lambda r: r.get("seq", 0))
+
+    def record(self, record_id, kind="decision", seconds=5):
+        return wait_for(lambda: next((r for r in self.records() if r.get("id") == record_id and r["kind"] == kind), None),
+                        seconds, 0.05)
+
+    # ---- clients ----
+
+    def connect(self, listener):
+        s = socket.create_connection(("127.0.0.1", self.ports[listener]), timeout=15)
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return s
+
+    def tunnel(self, listener, authority, fields=b""):
+        """A CONNECT that is expected to be answered 200; the socket behind it."""
+        s = self.connect(listener)
+        s.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (authority.encode(), authority.encode(), fields))
+        head, rest = read_head(s)
+        if not head.startswith(b"HTTP/1.1 200"):
+            raise AssertionError("CONNECT %s: %r" % (authority, head + rest))
+        return s
+
+    def client_context(self):
+        context = ssl.create_default_context(cafile=self.path("state", "public", "ca.pem"))
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def tls(self, listener, authority, sni=None, context=None, fields=b""):
+        host = authority.rsplit(":", 1)[0]
+        return (context or self.client_context()).wrap_socket(self.tunnel(listener, authority, fields),
+                                                              server_hostname=sni or host)
+
+
+def read_head(stream, data=b""):
+    """(head with its blank line, rest)."""
+    while b"\r\n\r\n" not in data:
+        more = stream.recv(65536)
+        if not more:
+            return data, b""
+        data += more
+    head, rest = data.split(b"\r\n\r\n", 1)
+    return head + b"\r\n\r\n", rest
+
+
+def read_all(stream):
+    """Everything until the peer's end, or a cut."""
+    data = b""
+    while True:
+        try:
+            more = stream.recv(65536)
+        except (OSError, ssl.SSLError):
+            return data
+        if not more:
+            return data
+        data += more
+
+
+class Report:
+    """Prints what run.py counts."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def ok(self, name):
+        print("ok " + name, flush=True)
+
+    def bad(self, name, why):
+        self.failed += 1
+        print("not ok %s: %s" % (name, str(why).replace("\n", " | ")[:1500]), flush=True)
+
+    def skip(self, name, why):
+        print("skip %s: %s" % (name, why), flush=True)
+
+    def run(self, function, *args):
+        """A test is a function whose name is a sentence."""
+        name = function.__name__.replace("_", " ")
+        try:
+            function(*args)
+        except AssertionError as failure:
+            self.bad(name, failure)
+        except Exception as failure:  # a broken test is a failing test
+            self.bad(name, "%s: %s" % (type(failure).__name__, failure))
+        else:
+            self.ok(name)
+
+    def end(self):
+        sys.exit(1 if self.failed else 0)
+
+
+def run_all(tests, place):
+    report = Report()
+    for test in tests:
+        report.run(test, place)
+    return report

@@ -70,7 +70,8 @@ static int read_sandbox(void *source, struct lexer *l, const struct token *at) {
         s->sandboxes = &sandbox->next;
         s->policy->n_sandboxes++;
     }
-    s->sandbox = sandbox;
+    if (err != 0 && !lexer_at(l, TOKEN_OPEN))
+        return err;
     s->grants = &sandbox->grants;
     int block = statements_read(l, words, 1, "a sandbox", s);
     return block != 0 ? block : err;

@@ -30,7 +30,6 @@ struct policy_source {
     size_t n_rules, n_ranges, n_expectations;
     /* the block being read */
     struct service *service;
-    struct sandbox *sandbox;
     uint64_t methods; /* that a rule may name */
 };
 

@@ -214,6 +214,8 @@ static int read_credential(void *source, struct lexer *l, const struct token *at
     size_t before = l->errors->total;
     s->service->credential = name.text;
     s->service->credential_at = name.at;
+    if (err != 0 && !lexer_at(l, TOKEN_OPEN))
+        return err;
     int block = statements_read(l, words, 1, "a credential", s);
     if (block != 0 || err != 0)
         return block != 0 ? block : err;
@@ -313,6 +315,8 @@ static int read_operation(void *source, struct lexer *l, const struct token *at)
     s->rules = &o->rules;
     s->n_rules = 0;
     s->methods = methods_grantable();
+    if (err != 0 && !lexer_at(l, TOKEN_OPEN))
+        return err;
     int block = lines_read(l, read_rule, "an operation", s);
     if (block != 0 || err != 0)
         return block != 0 ? block : err;
@@ -381,7 +385,9 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
     s->n_ranges = 0;
     s->nevers = &service->nevers;
     s->operations = &service->operations;
-    int block = statements_read(l, words, sizeof words / sizeof words[0], "a service", s);
+    int block = err;
+    if (err == 0 || lexer_at(l, TOKEN_OPEN))
+        block = statements_read(l, words, sizeof words / sizeof words[0], "a service", s);
     s->service = NULL;
     service->broken = err != 0 || l->errors->total != before;
     return block != 0 ? block : err;

@@ -192,7 +192,7 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
     *s->listener = (struct config_listener){.mode = 0660, .at = at->at};
     size_t before = l->errors->total;
     int err = read_where(s, l);
-    if (err == ERR_MEMORY)
+    if (err != 0 && (err == ERR_MEMORY || !lexer_at(l, TOKEN_OPEN)))
         return err;
     int block = statements_read(l, words, 3, "a listener", s);
     if (block != 0 || l->errors->total != before)

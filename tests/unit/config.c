@@ -1,0 +1,391 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/config.h"
+#include "policy/errors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct policy_errors errors;
+
+static void fail_with_errors(const char *text) {
+    struct buf out;
+    buf_init(&out, 1 << 20);
+    for (size_t i = 0; i < errors.n; i++)
+        errors_show(&errors.at[i], view_str(text), &out);
+    fail_msg("%.*s", VIEW_ARG(buf_view(&out)));
+}
+
+/* What every configuration needs, in three lines. */
+#define BASE "state /var/lib/exeat\npolicy policy\nlisten tcp 127.0.0.1:3128 { sandbox a }\n"
+
+static struct config read_config(const char *text) {
+    struct config c;
+    if (config_read(view_str(text), "/etc/exeat/exeat.conf", &c, &errors) != 0)
+        fail_with_errors(text);
+    return c;
+}
+
+static void the_least_configuration_has_defaults(void **state) {
+    (void)state;
+    struct config c = read_config(BASE);
+    struct limits usual;
+    limits_default(&usual);
+    assert_string_equal(c.state, "/var/lib/exeat");
+    assert_string_equal(c.policy, "/etc/exeat/policy");
+    assert_string_equal(c.control, "/var/lib/exeat/control.sock");
+    assert_string_equal(c.vault_key, "/var/lib/exeat/vault.key");
+    assert_null(c.trust);
+    assert_null(c.geo_country);
+    assert_null(c.geo_asn);
+    assert_int_equal(c.n_resolvers, 0);
+    assert_int_equal(c.first_uid, 0);
+    assert_false(c.audit_durable);
+    assert_false(c.debug);
+    assert_int_equal(c.upstream_proxy.n, 0);
+    assert_memory_equal(&c.limits, &usual, sizeof usual);
+    assert_int_equal(c.n_listeners, 1);
+    assert_int_equal(c.n_lanes, 1);
+    config_free(&c);
+}
+
+static void relative_paths_are_relative_to_the_configurations_folder(void **state) {
+    (void)state;
+    static const struct {
+        const char *file, *state;
+    } cases[] = {{"/etc/exeat/exeat.conf", "/etc/exeat/s"},
+                 {"exeat.conf", "s"},
+                 {"conf/exeat.conf", "conf/s"},
+                 {"./exeat.conf", "./s"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config c;
+        assert_int_equal(config_read(VIEW("state s\npolicy /p\n"
+                                          "listen unix sock { sandbox a }\n"
+                                          "vault key k; trust file t; geo asn g\n"),
+                                     cases[i].file, &c, &errors),
+                         0);
+        size_t folder = strlen(cases[i].state) - 1;
+        assert_string_equal(c.state, cases[i].state);
+        assert_string_equal(c.policy, "/p");
+        assert_string_equal(c.listeners->path + folder, "sock");
+        assert_string_equal(c.vault_key + folder, "k");
+        assert_string_equal(c.trust + folder, "t");
+        assert_string_equal(c.geo_asn + folder, "g");
+        config_free(&c);
+    }
+}
+
+static void listeners_have_addresses_and_lanes_in_order(void **state) {
+    (void)state;
+    struct config c = read_config("state s; policy p\n"
+                                  "listen tcp 127.0.0.1:3128 { sandbox a }\n"
+                                  "listen tcp [::]:3128 { shared b c }\n"
+                                  "listen unix /run/a.sock { mode 0600; sandbox a }\n"
+                                  "listen tcp 0.0.0.0:1 { shared }\n"
+                                  "listen unix d.sock { sandbox d }\n");
+    static const struct {
+        bool is_unix;
+        uint32_t lane;
+        uint16_t port;
+        mode_t mode;
+    } listeners[] = {{false, 1, 3128, 0660},
+                     {false, 2, 3128, 0660},
+                     {true, 1, 0, 0600},
+                     {false, 3, 1, 0660},
+                     {true, 4, 0, 0660}};
+    const struct config_listener *l = c.listeners;
+    for (size_t i = 0; i < 5; i++, l = l->next) {
+        assert_int_equal(l->is_unix, listeners[i].is_unix);
+        assert_int_equal(l->lane, listeners[i].lane);
+        assert_int_equal(l->port, listeners[i].port);
+        assert_int_equal(l->mode, listeners[i].mode);
+    }
+    assert_null(l);
+    assert_string_equal(c.listeners->next->next->path, "/run/a.sock");
+    static const struct {
+        const char *names;
+        bool shared, everybody;
+    } lanes[] = {{"a", false, false}, {"b c", true, false}, {"", true, true}, {"d", false, false}};
+    const struct config_lane *lane = c.lanes;
+    for (uint32_t i = 0; i < 4; i++, lane = lane->next) {
+        assert_int_equal(lane->id, i + 1);
+        assert_true(view_equal(lane->names, view_str(lanes[i].names)));
+        assert_int_equal(lane->shared, lanes[i].shared);
+        assert_int_equal(lane->everybody, lanes[i].everybody);
+    }
+    assert_null(lane);
+    config_free(&c);
+}
+
+static void every_other_word_is_read(void **state) {
+    (void)state;
+    struct config c = read_config(BASE "control /run/c.sock { uid 1000 1001; uid 0 }\n"
+                                       "trust file anchors.pem\n"
+                                       "resolver 192.0.2.1 192.0.2.2:5353\n"
+                                       "resolver 2001:db8::1 [2001:db8::2] [2001:db8::3]:54\n"
+                                       "host A.test. 10.0.0.1 ::1; host b.test 10.0.0.2\n"
+                                       "upstream-proxy Proxy.test:3128\n"
+                                       "geo country c.mmdb; geo asn a.mmdb\n"
+                                       "audit durable\n"
+                                       "uids 61200 - 61299\n"
+                                       "vault key /k\n"
+                                       "debug\n");
+    assert_string_equal(c.control, "/run/c.sock");
+    assert_int_equal(c.n_control_uids, 3);
+    assert_int_equal(c.control_uids[1], 1001);
+    assert_string_equal(c.trust, "/etc/exeat/anchors.pem");
+    static const uint16_t ports[] = {53, 5353, 53, 53, 54};
+    assert_int_equal(c.n_resolvers, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(c.resolver_ports[i], ports[i]);
+        assert_int_equal(c.resolvers[i].family, i < 2 ? 4 : 6);
+    }
+    assert_true(view_equal(c.hosts->name, VIEW("a.test")));
+    assert_int_equal(c.hosts->next->address.family, 6);
+    assert_true(view_equal(c.hosts->next->next->name, VIEW("b.test")));
+    assert_true(view_equal(c.upstream_proxy, VIEW("proxy.test:3128")));
+    assert_string_equal(c.geo_country, "/etc/exeat/c.mmdb");
+    assert_string_equal(c.geo_asn, "/etc/exeat/a.mmdb");
+    assert_true(c.audit_durable);
+    assert_int_equal(c.first_uid, 61200);
+    assert_int_equal(c.last_uid, 61299);
+    assert_string_equal(c.vault_key, "/k");
+    assert_true(c.debug);
+    config_free(&c);
+    c = read_config(BASE "trust system\n");
+    assert_null(c.trust);
+    config_free(&c);
+}
+
+static void limits_take_units(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        enum limit which;
+        uint64_t value;
+    } cases[] = {{"limit connections 512", LIMIT_CONNECTIONS, 512},
+                 {"limit head-bytes 32K", LIMIT_HEAD_BYTES, 32768},
+                 {"limit head-bytes 2048", LIMIT_HEAD_BYTES, 2048},
+                 {"limit answer-body 2G", LIMIT_ANSWER_BODY, UINT64_C(2) << 30},
+                 {"limit request-body 3M", LIMIT_REQUEST_BODY, 3 << 20},
+                 {"limit idle-time 2m", LIMIT_IDLE_TIME, 120},
+                 {"limit idle-time 90s", LIMIT_IDLE_TIME, 90},
+                 {"limit idle-time 5000ms", LIMIT_IDLE_TIME, 5},
+                 {"limit idle-time 7", LIMIT_IDLE_TIME, 7},
+                 {"limit leaf-days 9d", LIMIT_LEAF_DAYS, 9},
+                 {"limit guard-hold 20ms", LIMIT_GUARD_HOLD, 20}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s\n", BASE, cases[i].text);
+        struct config c = read_config(text);
+        assert_int_equal(c.limits.v[cases[i].which], cases[i].value);
+        config_free(&c);
+    }
+}
+
+struct bad_case {
+    const char *text;
+    uint32_t line, column;
+    const char *says;
+};
+
+/* Each has exactly one error. */
+static const struct bad_case bad_cases[] = {
+    {"policy p\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'state DIR' is missing"},
+    {"state s\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'policy FILE' is missing"},
+    {"state s; policy p", 1, 18, "there is no 'listen'"},
+    {BASE "stat x", 4, 1, "did you mean 'state'?"},
+    {BASE "state x", 4, 1, "a second 'state'"},
+    {BASE "debug yes", 4, 7, "expected the end of the statement"},
+    {BASE "listen udp 127.0.0.1:1 { sandbox b }", 4, 8, "expected 'tcp' or 'unix'"},
+    {BASE "listen tcp localhost:1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
+    {BASE "listen tcp 127.0.0.1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
+    {BASE "listen tcp 127.0.0.1:0 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
+    {BASE "listen tcp ::1:80 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
+    {BASE "listen tcp 127.0.0.1:3128 { sandbox b }", 4, 1, "the same listener as in line 3"},
+    {BASE "listen tcp 127.0.0.1:1 { }", 4, 1, "says neither 'sandbox NAME' nor 'shared'"},
+    {BASE "listen tcp 127.0.0.1:1", 4, 23, "expected '{'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; sandbox c }", 4, 37,
+     "one 'sandbox' or one 'shared'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; shared }", 4, 37, "one 'sandbox' or one 'shared'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox A }", 4, 34, "has a lane already, from line 3"},
+    {BASE "listen tcp 127.0.0.1:1 { shared b a }", 4, 35, "has a lane already, from line 3"},
+    {BASE "listen tcp 127.0.0.1:1 { shared b B }", 4, 35, "has a lane already, from line 4"},
+    {BASE "listen tcp 127.0.0.1:1 { shared b }\nlisten tcp 127.0.0.1:2 { sandbox b }", 5, 34,
+     "has a lane already"},
+    {BASE "listen tcp 127.0.0.1:1 { shared }\nlisten tcp 127.0.0.1:2 { shared }", 5, 26,
+     "a second 'shared' without names"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox a/b }", 4, 34, "is no name"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; mode 0600 }", 4, 37, "for Unix sockets"},
+    {BASE "listen unix x { sandbox b; mode 999 }", 4, 33, "is no mode"},
+    {BASE "listen unix x { sandbox b; mode 1777 }", 4, 33, "is no mode"},
+    {BASE "control c { uid -1 }", 4, 17, "expected a user id"},
+    {BASE "control c { gid 1 }", 4, 13, "did you mean 'uid'?"},
+    {BASE "trust web", 4, 7, "expected 'system' or 'file'"},
+    {BASE "resolver dns.test", 4, 10, "is no ADDRESS"},
+    {BASE "resolver 1.2.3.4:0", 4, 10, "is no ADDRESS"},
+    {BASE "resolver 1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6 1.1.1.7 1.1.1.8 1.1.1.9", 4, 74,
+     "more than 8 resolvers"},
+    {BASE "host a..test 10.0.0.1", 4, 6, "is no host name"},
+    {BASE "host 10.0.0.1 10.0.0.1", 4, 6, "is no host name"},
+    {BASE "host a.test 10.0.0", 4, 13, "is no address"},
+    {BASE "host a.test", 4, 12, "expected an address"},
+    {BASE "host a.test 10.0.0.1\nhost A.test 10.0.0.1", 5, 13, "twice"},
+    {BASE "upstream-proxy proxy.test", 4, 16, "is no HOST:PORT"},
+    {BASE "geo city x", 4, 5, "expected 'country' or 'asn'"},
+    {BASE "geo asn x; geo asn y", 4, 16, "a second 'geo asn'"},
+    {BASE "audit disk", 4, 7, "expected 'durable'"},
+    {BASE "uids 1000-2000", 4, 6, "expected a user id"},
+    {BASE "uids 1000 2000", 4, 11, "expected '-'"},
+    {BASE "uids 2000 - 1000", 4, 1, "the last user id comes before the first"},
+    {BASE "uids 0 - 10", 4, 6, "expected a user id"},
+    {BASE "vault kee k", 4, 7, "expected 'key'"},
+    {BASE "limit conections 5", 4, 7, "did you mean 'connections'?"},
+    {BASE "limit connections 0", 4, 19, "connections is 1 to 100000, not '0'"},
+    {BASE "limit head-bytes 1G", 4, 18, "head-bytes is 1024 to 262144 bytes, not '1G'"},
+    {BASE "limit head-bytes 99999999999999999999999", 4, 18, "head-bytes is 1024 to"},
+    {BASE "limit head-bytes 18014398509481985K", 4, 18, "head-bytes is 1024 to"},
+    {BASE "limit connections 5K", 4, 19, "connections is 1 to"},
+    {BASE "limit idle-time 1500ms", 4, 17, "idle-time is 1 to"},
+    {BASE "limit idle-time K", 4, 17, "idle-time is 1 to"},
+    {BASE "limit connections 5\nlimit connections 6", 5, 1, "twice, the first is in line 4"},
+};
+
+static void these_configurations_are_refused_and_say_where_and_why(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_cases / sizeof bad_cases[0]; i++) {
+        const struct bad_case *b = &bad_cases[i];
+        struct config c;
+        if (config_read(view_str(b->text), "exeat.conf", &c, &errors) != ERR_BAD)
+            fail_msg("must be refused: %s", b->text);
+        const struct policy_error *e = &errors.at[0];
+        if (errors.total != 1 || e->at.line != b->line || e->at.column != b->column ||
+            !strstr(e->text, b->says))
+            fail_with_errors(b->text);
+        assert_null(c.listeners);
+    }
+}
+
+static void all_errors_are_met_in_one_run(void **state) {
+    (void)state;
+    struct config c;
+    assert_int_equal(config_read(VIEW("stat x\nlisten tcp a { who b\nmode 1 }\nuids 5\n}\n"),
+                                 "exeat.conf", &c, &errors),
+                     ERR_BAD);
+    static const uint32_t lines[] = {1, 2, 2, 3, 4, 5};
+    assert_int_equal(errors.total, 6);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(errors.at[i].at.line, lines[i]);
+}
+
+static void a_socket_path_fits_the_kernel(void **state) {
+    (void)state;
+    char path[110], text[512];
+    memset(path, 'a', sizeof path);
+    path[0] = '/';
+    for (size_t n = 107; n <= 108; n++) {
+        struct config c;
+        snprintf(text, sizeof text, "%slisten unix %.*s { sandbox b }\n", BASE, (int)n, path);
+        int err = config_read(view_str(text), "c", &c, &errors);
+        assert_int_equal(err, n == 107 ? 0 : ERR_BAD);
+        config_free(&c);
+    }
+    struct config c;
+    snprintf(text, sizeof text, "state %.*s\npolicy p\nlisten tcp 127.0.0.1:1 { sandbox b }\n", 100,
+             path);
+    assert_int_equal(config_read(view_str(text), "c", &c, &errors), ERR_BAD);
+    assert_non_null(strstr(errors.at[0].text, "at most 107 bytes"));
+}
+
+/* ---- with a policy ---- */
+
+static struct policy *policy_of(const char *text) {
+    struct policy *p;
+    assert_int_equal(policy_load(view_str(text), "p", &p, &errors), 0);
+    return p;
+}
+
+static void a_lane_for_everybody_has_who_has_no_other(void **state) {
+    (void)state;
+    struct config c = read_config(BASE "listen tcp 127.0.0.1:2 { shared }\n"
+                                       "listen tcp 127.0.0.1:3 { shared c d }\n");
+    struct policy *p =
+        policy_of("sandbox a { }\nsandbox b { }\nsandbox c { }\nsandbox d { }\nsandbox e { }\n");
+    struct buf out;
+    buf_init(&out, 4096);
+    assert_int_equal(config_put_lanes(&c, p, &out, &errors), 0);
+    static const char *const names[] = {"a", "b e", "c d"};
+    struct view rest = buf_view(&out);
+    struct lane_info lane;
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(bundle_lane(&rest, &lane));
+        assert_true(view_equal(lane.names, view_str(names[i])));
+    }
+    assert_int_equal(rest.n, 0);
+    buf_free(&out);
+    policy_free(p);
+    config_free(&c);
+}
+
+static void a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error(void **state) {
+    (void)state;
+    struct config c = read_config(BASE "listen tcp 127.0.0.1:2 { sandbox Worker }\n");
+    struct policy *p = policy_of("sandbox a { }\nsandbox worker { }");
+    struct buf out;
+    buf_init(&out, 4096);
+    assert_int_equal(config_put_lanes(&c, p, &out, &errors), ERR_BAD);
+    assert_int_equal(errors.total, 1);
+    assert_int_equal(errors.at[0].at.line, 4);
+    assert_non_null(strstr(errors.at[0].text, "did you mean 'worker'?"));
+    buf_free(&out);
+    policy_free(p);
+    config_free(&c);
+}
+
+static void hosts_and_own_addresses_go_into_the_bundle(void **state) {
+    (void)state;
+    struct config c = read_config(BASE "listen tcp [::]:2 { sandbox b }\n"
+                                       "listen unix x { sandbox b }\n"
+                                       "host a.test 10.0.0.1 ::1\n");
+    struct buf hosts, own;
+    struct static_host h;
+    buf_init(&hosts, 4096);
+    buf_init(&own, 4096);
+    config_put_hosts(&c, &hosts);
+    config_put_own_addresses(&c, &own);
+    struct view rest = buf_view(&hosts);
+    assert_true(bundle_host(&rest, &h));
+    assert_true(bundle_host(&rest, &h));
+    assert_int_equal(h.address.family, 6);
+    assert_int_equal(rest.n, 0);
+    struct reader r = reader_of(buf_view(&own));
+    assert_true(view_equal(read_block(&r, 64), VIEW("127.0.0.1:3128")));
+    assert_true(view_equal(read_block(&r, 64), VIEW("[::]:2")));
+    assert_true(read_done(&r));
+    buf_free(&hosts);
+    buf_free(&own);
+    config_free(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_least_configuration_has_defaults),
+        cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
+        cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
+        cmocka_unit_test(every_other_word_is_read),
+        cmocka_unit_test(limits_take_units),
+        cmocka_unit_test(these_configurations_are_refused_and_say_where_and_why),
+        cmocka_unit_test(all_errors_are_met_in_one_run),
+        cmocka_unit_test(a_socket_path_fits_the_kernel),
+        cmocka_unit_test(a_lane_for_everybody_has_who_has_no_other),
+        cmocka_unit_test(a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error),
+        cmocka_unit_test(hosts_and_own_addresses_go_into_the_bundle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,59 @@
+/*
+ * Credential names in JSON (RFC 8259), strictly and in constant memory: the
+ * members of an outermost object whose value is a string that is not empty.
+ *
+ * An outermost array or scalar holds none. Several documents in a row, with or
+ * without white space between them (NDJSON), are scanned each. Malformed: what
+ * RFC 8259 does not allow, a byte order mark, NUL in an outermost member's
+ * name (some parsers end it there), more than JSON_DEPTH levels.
+ */
+#ifndef EGRESS_JSON_SCAN_H
+#define EGRESS_JSON_SCAN_H
+
+#include "egress/body_member.h"
+
+enum { JSON_DEPTH = 512 };
+
+enum json_state {
+    JSON_BETWEEN,       /* outside of any document */
+    JSON_FIRST_ELEMENT, /* behind '[' */
+    JSON_VALUE,         /* a value is due */
+    JSON_FIRST_NAME,    /* behind '{' */
+    JSON_NAME,          /* behind ',' in an object */
+    JSON_COLON,
+    JSON_AFTER, /* behind a value inside an array or object */
+    JSON_STRING,
+    JSON_ESCAPE,
+    JSON_HEX,
+    JSON_WORD, /* true, false, null */
+    JSON_MINUS,
+    JSON_ZERO,
+    JSON_DIGITS,
+    JSON_POINT,
+    JSON_FRACTION,
+    JSON_EXPONENT,
+    JSON_EXPONENT_SIGN,
+    JSON_EXPONENT_DIGITS,
+};
+
+struct json_scan {
+    enum json_state state;
+    struct body_member member;
+    uint64_t is_object[JSON_DEPTH / 64]; /* a bit for each open level */
+    size_t depth;
+    bool in_name;    /* the string is a member's name */
+    bool watched;    /* it is a name of the outermost object: kept in member */
+    bool credential; /* the value that is due, or is read, has a credential's name */
+    uint8_t n_hex;
+    uint16_t hex;
+    const char *word; /* what is left of the word */
+};
+
+void json_scan_init(struct json_scan *s);
+enum body_step json_scan_byte(struct json_scan *s, uint8_t c);
+/* How many bytes at the beginning of v change nothing and are clear. */
+size_t json_scan_skip(const struct json_scan *s, struct view v);
+/* BODY_CLEAR when the input may end here. */
+enum body_step json_scan_end(struct json_scan *s);
+
+#endif

@@ -1,0 +1,249 @@
+#include "egress/multipart_scan.h"
+
+#include <string.h>
+
+/* ---- delimiters: Knuth, Morris and Pratt's search ---- */
+
+static void delimiter_init(struct delimiter *d, const char *lead, struct view boundary) {
+    struct view v = view_str(lead);
+    memcpy(d->text, v.p, v.n);
+    memcpy(d->text + v.n, boundary.p, boundary.n);
+    d->n = (uint8_t)(v.n + boundary.n);
+    d->at = 0;
+    d->back[0] = 0;
+    for (uint8_t i = 1, k = 0; i < d->n; i++) {
+        while (k > 0 && d->text[i] != d->text[k])
+            k = d->back[k - 1];
+        k = (uint8_t)(k + (d->text[i] == d->text[k]));
+        d->back[i] = k;
+    }
+}
+
+/* Whether c ends an occurrence. */
+static bool delimiter_byte(struct delimiter *d, uint8_t c) {
+    while (d->at > 0 && (d->at == d->n || d->text[d->at] != c))
+        d->at = d->back[d->at - 1];
+    if (d->text[d->at] == c)
+        d->at++;
+    return d->at == d->n;
+}
+
+/* ---- a part's head ---- */
+
+struct disposition {
+    struct view name;
+    unsigned fields, names; /* how many there were */
+};
+
+static bool is_token(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_tchar(v.p[i]))
+            return false;
+    return v.n > 0;
+}
+
+/* Takes a quoted string off *rest; its content is left as it is. False when it is ambiguous or open. */
+static bool take_quoted(struct view *rest, struct view *content) {
+    size_t end = view_find(view_skip(*rest, 1), '"');
+    *content = view_slice(*rest, 1, 1 + end);
+    if (end + 1 >= rest->n || (end > 0 && rest->p[end] == '\\'))
+        return false;
+    *rest = view_skip(*rest, end + 2);
+    return true;
+}
+
+/* One `; name=value`; false when malformed. */
+static bool take_parameter(struct view *rest, struct disposition *d) {
+    *rest = view_trim(view_skip(*rest, 1));
+    size_t equals = view_find(*rest, '=');
+    struct view name = view_head(*rest, equals), value;
+    *rest = view_skip(*rest, equals + 1);
+    if (!is_token(name) || view_equal_nocase(name, VIEW("name*")))
+        return false;
+    if (rest->n > 0 && rest->p[0] == '"') {
+        if (!take_quoted(rest, &value))
+            return false;
+    } else {
+        size_t end = view_find(*rest, ';');
+        value = view_trim(view_head(*rest, end));
+        *rest = view_skip(*rest, end);
+        if (!is_token(value))
+            return false;
+    }
+    *rest = view_trim(*rest);
+    if (view_equal_nocase(name, VIEW("name"))) {
+        d->name = value;
+        d->names++;
+    }
+    return rest->n == 0 || rest->p[0] == ';';
+}
+
+static bool read_disposition(struct view value, struct disposition *d) {
+    size_t end = view_find(value, ';');
+    struct view rest = view_skip(value, end);
+    d->fields++;
+    if (!is_token(view_trim(view_head(value, end))))
+        return false;
+    while (rest.n > 0)
+        if (!take_parameter(&rest, d))
+            return false;
+    return true;
+}
+
+/* Takes the next line, which ends in CRLF, off *rest. */
+static bool take_line(struct view *rest, struct view *line) {
+    size_t end = view_search(*rest, VIEW("\r\n"));
+    *line = view_head(*rest, end);
+    *rest = view_skip(*rest, end + 2);
+    for (size_t i = 0; i < line->n; i++)
+        if (line->p[i] == '\r' || line->p[i] == '\n' || line->p[i] == 0)
+            return false;
+    return true;
+}
+
+static bool read_head(struct view head, struct disposition *d) {
+    struct view line;
+    while (head.n > 0) {
+        if (!take_line(&head, &line))
+            return false;
+        struct view value = line, name = view_cut(&value, ':');
+        if (!is_token(name) || name.n == line.n)
+            return false;
+        if (view_equal_nocase(name, VIEW("content-disposition")) &&
+            !read_disposition(view_trim(value), d))
+            return false;
+    }
+    return d->fields == 1 && d->names == 1;
+}
+
+/* ---- the scan ---- */
+
+static bool is_boundary(struct view v) {
+    if (v.n == 0 || v.n > BOUNDARY_MAX || v.p[v.n - 1] == ' ')
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]) && (v.p[i] == 0 || !strchr("'()+_,-./:=? ", v.p[i])))
+            return false;
+    return true;
+}
+
+int multipart_scan_init(struct multipart_scan *s, struct view boundary) {
+    if (!is_boundary(boundary))
+        return ERR_BAD;
+    memset(s, 0, sizeof *s);
+    delimiter_init(&s->line, "\r\n--", boundary);
+    delimiter_init(&s->bare, "--", boundary);
+    return 0;
+}
+
+static enum body_step malformed(struct multipart_scan *s) {
+    return body_bad(&s->member, "malformed multipart/form-data");
+}
+
+/* Before the first delimiter only a CRLF may stand. */
+static enum body_step start_byte(struct multipart_scan *s, uint8_t c) {
+    if (s->line.at == 0 && c == '-')
+        s->line.at = 2; /* as if the CRLF had been there */
+    if (c != s->line.text[s->line.at])
+        return malformed(s);
+    if (delimiter_byte(&s->line, c))
+        s->state = MULTIPART_DELIMITER;
+    return BODY_CLEAR;
+}
+
+static enum body_step delimiter_end(struct multipart_scan *s, uint8_t c) {
+    s->pair[s->n_pair++] = c;
+    if (s->n_pair < 2)
+        return BODY_CLEAR;
+    struct view pair = view_of(s->pair, 2);
+    s->n_pair = 0;
+    s->n_head = 0;
+    if (view_equal(pair, VIEW("--")))
+        s->state = MULTIPART_CLOSED;
+    else if (view_equal(pair, VIEW("\r\n")))
+        s->state = MULTIPART_HEADERS;
+    else
+        return malformed(s);
+    return BODY_CLEAR;
+}
+
+static enum body_step begin_content(struct multipart_scan *s) {
+    struct disposition d = {.fields = 0};
+    /* The last two bytes are the empty line. */
+    if (!read_head(view_of(s->head, s->n_head - 2), &d))
+        return malformed(s);
+    body_member_begin(&s->member);
+    for (size_t i = 0; i < d.name.n; i++)
+        body_member_put(&s->member, d.name.p[i]);
+    s->credential = body_member_is_credential(&s->member);
+    s->state = MULTIPART_CONTENT;
+    s->line.at = s->bare.at = 0;
+    s->n_content = 0;
+    return s->credential ? BODY_HOLD : BODY_CLEAR;
+}
+
+static enum body_step header_byte(struct multipart_scan *s, uint8_t c) {
+    if (s->n_head == sizeof s->head)
+        return body_bad(&s->member, "the head of a part is too long");
+    s->head[s->n_head++] = c;
+    struct view head = view_of(s->head, s->n_head);
+    return view_ends(head, VIEW("\r\n\r\n")) ? begin_content(s) : BODY_HOLD;
+}
+
+static enum body_step found(struct multipart_scan *s, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (body_member_put_value(&s->member, s->content[i]))
+            break;
+    return BODY_FOUND;
+}
+
+static enum body_step content_byte(struct multipart_scan *s, uint8_t c) {
+    bool line = delimiter_byte(&s->line, c), bare = delimiter_byte(&s->bare, c);
+    if (bare && !line)
+        return body_bad(&s->member, "the boundary within a part");
+    if (s->credential)
+        s->content[s->n_content++] = c;
+    if (line) {
+        s->state = MULTIPART_DELIMITER;
+        if (s->credential && s->n_content > s->line.n)
+            return found(s, s->n_content - s->line.n);
+        return BODY_CLEAR;
+    }
+    if (s->credential && s->n_content == sizeof s->content)
+        return found(s, BODY_VALUE_MAX);
+    return s->credential ? BODY_HOLD : BODY_CLEAR;
+}
+
+static enum body_step closed_byte(struct multipart_scan *s, uint8_t c) {
+    if (s->n_pair == 2 || c != "\r\n"[s->n_pair])
+        return malformed(s);
+    s->n_pair++;
+    return BODY_CLEAR;
+}
+
+enum body_step multipart_scan_byte(struct multipart_scan *s, uint8_t c) {
+    switch (s->state) {
+    case MULTIPART_START:
+        return start_byte(s, c);
+    case MULTIPART_DELIMITER:
+        return delimiter_end(s, c);
+    case MULTIPART_HEADERS:
+        return header_byte(s, c);
+    case MULTIPART_CONTENT:
+        return content_byte(s, c);
+    default:
+        return closed_byte(s, c);
+    }
+}
+
+size_t multipart_scan_skip(const struct multipart_scan *s, struct view v) {
+    if (s->state != MULTIPART_CONTENT || s->credential || s->line.at > 0 || s->bare.at > 0)
+        return 0;
+    size_t dash = view_find(v, '-');
+    return view_find(view_head(v, dash), '\r');
+}
+
+enum body_step multipart_scan_end(struct multipart_scan *s) {
+    bool whole = s->state == MULTIPART_CLOSED && s->n_pair != 1;
+    return whole ? BODY_CLEAR : body_bad(&s->member, "multipart/form-data is cut short");
+}

@@ -1,0 +1,382 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "egress/body_scan.h"
+#include "egress/json_scan.h"
+#include "egress/multipart_scan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct outcome {
+    enum body_step verdict;
+    uint64_t clear;
+    struct body_scan *scan;
+};
+
+static struct outcome scan(enum body_kind kind, const char *boundary, struct view body,
+                           size_t piece) {
+    struct outcome o = {BODY_CLEAR, 0, NULL};
+    assert_int_equal(body_scan_new(kind, view_str(boundary), &o.scan), 0);
+    uint64_t fed = 0;
+    while (body.n > 0 && o.verdict == BODY_CLEAR) {
+        o.verdict = body_scan_feed(o.scan, view_head(body, piece));
+        fed += view_head(body, piece).n;
+        body = view_skip(body, piece);
+        assert_true(body_scan_clear(o.scan) >= o.clear && body_scan_clear(o.scan) <= fed);
+        o.clear = body_scan_clear(o.scan);
+    }
+    if (o.verdict == BODY_CLEAR)
+        o.verdict = body_scan_end(o.scan);
+    o.clear = body_scan_clear(o.scan);
+    return o;
+}
+
+struct body {
+    struct view text;
+    enum body_step verdict;
+    const char *name, *value; /* BODY_FOUND: decoded name, sent value */
+    const char *from;         /* BODY_FOUND: bytes from which on nothing may be clear */
+};
+
+static void check(enum body_kind kind, const char *boundary, const struct body *b) {
+    for (size_t piece = 1; piece <= b->text.n; piece++) {
+        struct outcome o = scan(kind, boundary, b->text, piece);
+        if (o.verdict != b->verdict)
+            print_error("%.*s in pieces of %zu: %d (%s)\n", VIEW_ARG(b->text), piece, o.verdict,
+                        o.verdict == BODY_BAD ? body_scan_why(o.scan) : "");
+        assert_int_equal(o.verdict, b->verdict);
+        if (o.verdict == BODY_CLEAR)
+            assert_int_equal(o.clear, b->text.n);
+        if (o.verdict == BODY_BAD)
+            assert_non_null(body_scan_why(o.scan));
+        if (o.verdict == BODY_FOUND) {
+            assert_true(view_equal(body_scan_name(o.scan), view_str(b->name)));
+            assert_true(view_equal(body_scan_value(o.scan), view_str(b->value)));
+            assert_true(o.clear <= view_search(b->text, view_str(b->from)));
+        }
+        body_scan_free(o.scan);
+    }
+}
+
+#define CLEAN(t)                                                                                   \
+    { VIEW(t), BODY_CLEAR, NULL, NULL, NULL }
+#define BAD(t)                                                                                     \
+    { VIEW(t), BODY_BAD, NULL, NULL, NULL }
+#define FOUND(t, name, value, from)                                                                \
+    { VIEW(t), BODY_FOUND, name, value, from }
+#define CHECK_ALL(kind, boundary, table)                                                           \
+    for (size_t i = 0; i < sizeof(table) / sizeof *(table); i++)                                   \
+    check(kind, boundary, &(table)[i])
+
+/* ---- JSON ---- */
+
+static void pv_02_json_members_that_are_credentials_are_found(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        FOUND("{\"api_key\":\"sk-ATTACKER\"}", "api_key", "sk-ATTACKER", "api_key"),
+        FOUND("{\"model\":\"m\",\"n\":1.5e3,\"access_token\" \n: \t\"x\"}", "access_token", "x",
+              "access_token"),
+        FOUND("{\"a\":{\"b\":[1,{\"c\":null}]},\"PassWord\":\"p\\\"q\"}", "PassWord", "p\\\"q",
+              "PassWord"),
+        /* escapes in names */
+        FOUND("{\"api\\u005fk\\u0065y\":\"s\"}", "api_key", "s", "api"),
+        FOUND("{\"ap\\u0069\\/key\":\"s\"}", "api/key", "s", "ap"),
+        /* letters that are equal without case to some: K and long s */
+        FOUND("{\"api\\u212aey\":\"v\"}", "apikey", "v", "api"),
+        FOUND("{\"pa\xc5\xbf\xc5\xbfword\":\"v\"}", "password", "v", "pa"),
+        /* the second of two of a name */
+        FOUND("{\"token\":\"\",\"token\":\"t\"}", "token", "t", "token\":\"t"),
+        FOUND("{\"token\":5,\"secret\":\"t\"}", "secret", "t", "secret"),
+        /* documents in a row */
+        FOUND("{\"a\":1}\n{\"api_key\":\"s\"}\n", "api_key", "s", "api_key"),
+        FOUND("{}[]{\"api_key\":\"s\"}", "api_key", "s", "api_key"),
+        FOUND("7 \"x\" {\"api_key\":\"s\"}", "api_key", "s", "api_key"),
+    };
+    CHECK_ALL(BODY_JSON, "", bodies);
+}
+
+static void json_without_credentials_is_clear_to_its_end(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        CLEAN("{}"),
+        CLEAN("{\"a\":\"b\"}"),
+        CLEAN(" [ ] "),
+        CLEAN("null"),
+        CLEAN("\"api_key\""),
+        CLEAN("-0.5E-7"),
+        CLEAN("10"),
+        CLEAN("\n"),
+        CLEAN("{\"messages\":[{\"role\":\"user\",\"content\":\"my api_key is \\\"x\\\"\"}]}"),
+        /* deeper, in an array, as a value, not a string, empty */
+        CLEAN("{\"input\":{\"api_key\":\"x\"}}"),
+        CLEAN("[{\"api_key\":\"x\"}]"),
+        CLEAN("{\"name\":\"api_key\"}"),
+        CLEAN("{\"api_key\":null,\"token\":12,\"secret\":\"\",\"password\":[\"x\"],\"jwt\":{}}"),
+        CLEAN("{\"max_tokens\":100,\"stop\":[],\"e\":\"\\u00e9\\ud83d\\ude00\\\\\"}"),
+        CLEAN("[[[[true],false],null],-1,0,1E5]"),
+    };
+    CHECK_ALL(BODY_JSON, "", bodies);
+}
+
+static void json_that_is_not_rfc_8259_is_refused(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        BAD("{"),
+        BAD("{\"a\""),
+        BAD("{\"a\":"),
+        BAD("{\"a\":1"),
+        BAD("{\"a\":1,}"),
+        BAD("[1,]"),
+        BAD("{'a':1}"),
+        BAD("{a:1}"),
+        BAD("{\"a\":1 \"b\":2}"),
+        BAD("{\"a\":01}"),
+        BAD("[+1]"),
+        BAD("[1.]"),
+        BAD("[.5]"),
+        BAD("[1e]"),
+        BAD("[1x]"),
+        BAD("-"),
+        BAD("[nul]"),
+        BAD("nulL"),
+        BAD("NaN"),
+        BAD("[\"\\x41\"]"),
+        BAD("[\"\\u12g4\"]"),
+        BAD("[\"a\nb\"]"),
+        BAD("\"abc"),
+        BAD("[}"),
+        BAD("{]"),
+        BAD("]"),
+        BAD("{\"a\":1}}"),
+        BAD("// c\n{}"),
+        BAD("\xef\xbb\xbf{}"),
+        BAD("{\0\"\0}"),
+        BAD("{\"api_key\\u0000\":\"x\"}"),
+        BAD("\x1e{}"),
+    };
+    CHECK_ALL(BODY_JSON, "", bodies);
+}
+
+static void rx_09_json_depth_names_and_gaps_are_bounded(void **state) {
+    (void)state;
+    static uint8_t text[100000];
+    memset(text, '[', sizeof text);
+    struct outcome o = scan(BODY_JSON, "", view_of(text, JSON_DEPTH), 100);
+    assert_string_equal(body_scan_why(o.scan), "malformed JSON");
+    body_scan_free(o.scan);
+    o = scan(BODY_JSON, "", view_of(text, JSON_DEPTH + 1), 100);
+    assert_string_equal(body_scan_why(o.scan), "JSON is nested too deeply");
+    body_scan_free(o.scan);
+
+    /* A long name is nobody's: it is passed on as it comes. */
+    memset(text, 'a', sizeof text);
+    memcpy(text, "{\"", 2);
+    assert_int_equal(body_scan_new(BODY_JSON, VIEW(""), &o.scan), 0);
+    assert_int_equal(body_scan_feed(o.scan, view_of(text, 130)), BODY_CLEAR);
+    assert_int_equal(body_scan_clear(o.scan), 1);
+    assert_int_equal(body_scan_feed(o.scan, view_of(text + 130, 50000)), BODY_CLEAR);
+    assert_int_equal(body_scan_clear(o.scan), 50130);
+    assert_int_equal(body_scan_feed(o.scan, VIEW("_token\":\"x\"}")), BODY_CLEAR);
+    assert_int_equal(body_scan_end(o.scan), BODY_CLEAR);
+    body_scan_free(o.scan);
+
+    /* White space behind a credential's name is held back, and so must end. */
+    memset(text, ' ', sizeof text);
+    memcpy(text, "{\"token\"", 8);
+    o = scan(BODY_JSON, "", view_of(text, sizeof text), 1000);
+    assert_int_equal(o.verdict, BODY_BAD);
+    assert_true(o.clear <= 1);
+    body_scan_free(o.scan);
+}
+
+static void a_long_value_is_reported_by_its_beginning(void **state) {
+    (void)state;
+    char text[1000] = "{\"token\":\"", value[BODY_VALUE_MAX + 1] = "";
+    memset(text + 10, 'v', 500);
+    memset(value, 'v', BODY_VALUE_MAX);
+    const struct body json = {view_str(text), BODY_FOUND, "token", value, "token"};
+    check(BODY_JSON, "", &json);
+    memcpy(text, "    token=", 10);
+    const struct body form = {view_str(text), BODY_FOUND, "token", value, "    token"};
+    check(BODY_FORM, "", &form);
+}
+
+/* ---- forms ---- */
+
+static void pv_02_form_fields_that_are_credentials_are_found(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        FOUND("access_token=x", "access_token", "x", "access"),
+        FOUND("a=1&b=2&access_token=abc%2Fd&c", "access_token", "abc%2Fd", "access"),
+        FOUND("a=1&acc%65ss%5Ftoken=x", "access_token", "x", "acc"),
+        FOUND("api+key=x", "api key", "x", "api"),
+        FOUND("+%20api_key=x", "api_key", "x", "+"),
+        FOUND("api_key[]=x", "api_key[]", "x", "api"),
+        FOUND("api_key%5B0%5D=x", "api_key[0]", "x", "api"),
+        FOUND("a=1;access_token=x", "access_token", "x", "access"),
+        FOUND("access_token=;x", "access_token", ";x", "access"),
+        FOUND("token=&token=y", "token", "y", "token=y"),
+        /* PV-05: a POST policy form */
+        FOUND("key=k&X-Amz-Credential=AKIA%2F1", "X-Amz-Credential", "AKIA%2F1", "X-Amz"),
+        FOUND("key=k&AWSAccessKeyId=AKIA", "AWSAccessKeyId", "AKIA", "AWS"),
+    };
+    CHECK_ALL(BODY_FORM, "", bodies);
+}
+
+static void forms_without_credentials_are_clear_and_odd_names_are_refused(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        CLEAN("a=b"),
+        CLEAN("a"),
+        CLEAN("=&&=;"),
+        CLEAN("access_token"),
+        CLEAN("access_token="),
+        CLEAN("access_token=&a=b"),
+        CLEAN("a=access_token&text=100%"),
+        CLEAN("key=object&csrf_token=x"),
+        BAD("a%=b"),
+        BAD("a%4"),
+        BAD("a%zz=1"),
+        BAD("api_key%00x=1"),
+        BAD("a=1&%"),
+    };
+    CHECK_ALL(BODY_FORM, "", bodies);
+}
+
+/* ---- multipart ---- */
+
+#define PART(name, content)                                                                        \
+    "--b0\r\nContent-Disposition: form-data; name=" name "\r\n\r\n" content "\r\n"
+#define END "--b0--\r\n"
+
+static void pv_02_pv_05_parts_that_are_credentials_are_found(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        FOUND(PART("\"api_key\"", "sk-ATTACKER") END, "api_key", "sk-ATTACKER", "Content-D"),
+        FOUND(PART("\"a\"", "1") PART("access_token", "x\r\ny") END, "access_token", "x\r\ny",
+              "Content-Disposition: form-data; name=access"),
+        FOUND(
+            "--b0\r\nX-Other: 1\r\ncontent-disposition:FORM-DATA;filename=\"f\";NAME=\"token\"\r\n"
+            "Content-Type: text/plain\r\n\r\n\r\n\r\n" END,
+            "token", "\r\n", "X-Other"),
+        FOUND(PART("\"token\"", "") PART("\"token\"", "--b") END, "token", "--b",
+              "Content-Disposition: form-data; name=\"token\"\r\n\r\n--b\r\n"),
+        FOUND("\r\n" PART("\"x-amz-credential\"", "AKIA") END, "x-amz-credential", "AKIA",
+              "Content-D"),
+        FOUND(PART("\"AWSAccessKeyId\"", "AKIA") END, "AWSAccessKeyId", "AKIA", "Content-D"),
+    };
+    CHECK_ALL(BODY_MULTIPART, "b0", bodies);
+}
+
+static void parts_without_credentials_are_clear(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        CLEAN(PART("\"a\"", "1") END),
+        CLEAN(PART("\"key\"", "dir/object") PART("\"file\"; filename=\"C:\\x.png\"",
+                                                 "\x89PNG\r\n\r\r\n-\r\n--\r\n--b\r\n\0--b") END),
+        CLEAN(PART("\"token\"", "") "--b0--"),
+        CLEAN("--b0--"),
+        CLEAN("--b0--\r\n"),
+        CLEAN("--b0\r\nContent-Disposition: form-data; name=\"a\"; filename*=UTF-8''x%20y\r\n"
+              "Content-Type: application/json\r\n\r\n{\"api_key\":\"x\"}\r\n" END),
+    };
+    CHECK_ALL(BODY_MULTIPART, "b0", bodies);
+}
+
+static void multipart_that_parsers_read_differently_is_refused(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        BAD("preamble\r\n" PART("\"a\"", "1") END),
+        BAD("\n" PART("\"a\"", "1") END),
+        BAD(PART("\"a\"", "1")),
+        BAD(PART("\"a\"", "1") "--b0-"),
+        BAD(PART("\"a\"", "1") "--b0--\r"),
+        BAD(PART("\"a\"", "1") END "epilogue"),
+        BAD(PART("\"a\"", "1") END "\r\n"),
+        BAD(PART("\"a\"", "x\n--b0\nContent-Disposition: form-data; name=\"token\"\n\ny") END),
+        BAD(PART("\"a\"", "x--b0") END),
+        BAD(PART("\"a\"", "1") "--b0 \r\n" END),
+        BAD(PART("\"a\"", "1") "--b01\r\n" END),
+        BAD("--b0\r\n\r\nno head\r\n" END),
+        BAD("--b0\r\nContent-Type: text/plain\r\n\r\nx\r\n" END),
+        BAD("--b0\nContent-Disposition: form-data; name=\"a\"\n\nx\r\n" END),
+        BAD("--b0\r\nContent-Disposition: form-data; name=\"a\"\nX: y\r\n\r\nx\r\n" END),
+        BAD("--b0\r\nContent-Disposition: form-data;\r\n name=\"a\"\r\n\r\nx\r\n" END),
+        BAD("--b0\r\nContent-Disposition : form-data; name=\"a\"\r\n\r\nx\r\n" END),
+        BAD("--b0\r\nContent-Disposition: form-data\r\n\r\nx\r\n" END),
+        BAD("--b0\r\nContent-Disposition: form-data; name=\"a\"\r\nContent-Disposition: form-data; "
+            "name=\"token\"\r\n\r\nx\r\n" END),
+        BAD(PART("\"a\"; name=\"token\"", "x") END),
+        BAD(PART("\"a\" name=\"token\"", "x") END),
+        BAD(PART("\"a\"; name*=UTF-8''token", "x") END),
+        BAD(PART("\"a\\\"; name=\\\"token\"", "x") END),
+        BAD(PART("\"a\"; filename=\"x\\\"; name=\"token\"", "x") END),
+        BAD(PART("\"a", "x") END),
+        BAD(PART("", "x") END),
+        BAD(PART("a b", "x") END),
+        BAD("--b0\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n--b0--"),
+    };
+    CHECK_ALL(BODY_MULTIPART, "b0", bodies);
+}
+
+static void a_boundary_that_overlaps_itself_is_found(void **state) {
+    (void)state;
+    static const struct body body = CLEAN(
+        "----\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n-\r\n--\r\n---\r\n------");
+    check(BODY_MULTIPART, "--", &body);
+    static const struct body twice =
+        CLEAN("--aabaab\r\nContent-Disposition: form-data; name=a\r\n\r\n"
+              "--aabaa\r\n--aab\r\n--aabaab--");
+    check(BODY_MULTIPART, "aabaab", &twice);
+}
+
+static void what_is_no_boundary_is_refused(void **state) {
+    (void)state;
+    char longest[BOUNDARY_MAX + 2];
+    memset(longest, 'b', sizeof longest);
+    longest[sizeof longest - 1] = 0;
+    struct body_scan *s;
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW(""), &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\"b"), &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\0b"), &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("ab "), &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), &s), ERR_BAD);
+    longest[BOUNDARY_MAX] = 0;
+    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), &s), 0);
+    body_scan_free(s);
+}
+
+static void a_parts_head_is_bounded(void **state) {
+    (void)state;
+    static char text[20000] = "--b0\r\nContent-Disposition: form-data; name=\"a\"\r\nX: ";
+    memset(text + strlen(text), 'x', 9000);
+    struct outcome o = scan(BODY_MULTIPART, "b0", view_str(text), 700);
+    assert_int_equal(o.verdict, BODY_BAD);
+    assert_true(o.clear <= 6);
+    body_scan_free(o.scan);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pv_02_json_members_that_are_credentials_are_found),
+        cmocka_unit_test(json_without_credentials_is_clear_to_its_end),
+        cmocka_unit_test(json_that_is_not_rfc_8259_is_refused),
+        cmocka_unit_test(rx_09_json_depth_names_and_gaps_are_bounded),
+        cmocka_unit_test(a_long_value_is_reported_by_its_beginning),
+        cmocka_unit_test(pv_02_form_fields_that_are_credentials_are_found),
+        cmocka_unit_test(forms_without_credentials_are_clear_and_odd_names_are_refused),
+        cmocka_unit_test(pv_02_pv_05_parts_that_are_credentials_are_found),
+        cmocka_unit_test(parts_without_credentials_are_clear),
+        cmocka_unit_test(multipart_that_parsers_read_differently_is_refused),
+        cmocka_unit_test(a_boundary_that_overlaps_itself_is_found),
+        cmocka_unit_test(what_is_no_boundary_is_refused),
+        cmocka_unit_test(a_parts_head_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

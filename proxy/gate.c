@@ -101,13 +101,14 @@ static void fail(struct client *c, enum reason why, const char *detail, uint8_t 
 
 enum client_step gate_hello(struct client *c, struct view *input) {
     struct hello h;
-    const char *why = "the ClientHello is too long";
+    const char *why;
     int result = hello_read(*input, (size_t)c->proxy->limits.v[LIMIT_HELLO_BYTES], &h, &why);
     if (result == ERR_AGAIN)
         return STEP_WAIT;
     if (result != 0) {
         *input = view_skip(*input, input->n);
-        fail(c, REASON_MALFORMED_HELLO, why, ALERT_DECODE_ERROR);
+        fail(c, REASON_MALFORMED_HELLO,
+             result == ERR_LIMIT ? "a ClientHello that is too long" : why, ALERT_DECODE_ERROR);
         return STEP_WAIT;
     }
     say_hello(c, h.has_sni, h.has_sni ? view_str(h.sni) : (struct view){NULL, 0}, h.has_ech);

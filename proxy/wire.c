@@ -101,7 +101,7 @@ static enum wire_result write_clear(struct wire *w, struct view v, size_t *n) {
 static enum wire_result write_tls(struct wire *w, struct view v, size_t *n) {
     switch (tls_write(w->tls, v, n)) {
     case TLS_DONE:
-        return WIRE_DONE;
+        return *n < v.n ? WIRE_WAIT : WIRE_DONE;
     case TLS_WANT_WRITE:
         return WIRE_WAIT;
     default:

@@ -428,6 +428,8 @@ static void ti_07_a_long_hello_in_any_pieces_is_read(void **state) {
             world_turn(w);
         }
         expect_hello(w, id, true, "api.test");
+        channel_send(w->egress, LANE_ALERT, id, 1, view_of("\x50", 1));
+        world_settle(w);
         buf_free(&hello);
         close(fd);
         egress_hears(w, LANE_CLOSE);

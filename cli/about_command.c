@@ -1,0 +1,94 @@
+/* `exeat limits` and `exeat version`. */
+#include "base/json.h"
+#include "base/libraries.h"
+#include "base/limits.h"
+#include "cli/command.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static void print_value(const struct limit_info *i, char *out, size_t size) {
+    static const struct {
+        uint64_t size;
+        const char *letter;
+    } units[] = {{UINT64_C(1) << 40, "T"},
+                 {UINT64_C(1) << 30, "G"},
+                 {UINT64_C(1) << 20, "M"},
+                 {UINT64_C(1) << 10, "K"}};
+    for (size_t u = 0; strcmp(i->unit, "bytes") == 0 && u < sizeof units / sizeof *units; u++) {
+        if (i->normal == 0 || i->normal % units[u].size != 0)
+            continue;
+        snprintf(out, size, "%" PRIu64 "%s", i->normal / units[u].size, units[u].letter);
+        return;
+    }
+    snprintf(out, size, "%" PRIu64 "%s%s", i->normal,
+             i->unit[0] && strcmp(i->unit, "bytes") != 0 ? " " : "",
+             strcmp(i->unit, "bytes") != 0 ? i->unit : "");
+}
+
+static int print_limits_json(void) {
+    struct buf out;
+    buf_init(&out, 64 << 10);
+    buf_put_str(&out, "[");
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const struct limit_info *info = limit_info((enum limit)i);
+        buf_put_str(&out, i ? ",{" : "{");
+        json_put_text(&out, "name", view_str(info->name));
+        json_put_text(&out, "unit", view_str(info->unit));
+        json_put_number(&out, "default", info->normal);
+        json_put_number(&out, "least", info->least);
+        json_put_number(&out, "most", info->most);
+        json_put_text(&out, "limits", view_str(info->what));
+        json_put_text(&out, "then", view_str(info->then));
+        buf_put_str(&out, "}");
+    }
+    buf_put_str(&out, "]\n");
+    printf("%.*s", VIEW_ARG(buf_view(&out)));
+    buf_free(&out);
+    return EXIT_YES;
+}
+
+int command_limits(const struct cli *cli, int argc, char **argv) {
+    (void)argv;
+    if (argc != 0)
+        return cli_fail(EXIT_USAGE, "usage: exeat limits [--json]");
+    if (cli->json)
+        return print_limits_json();
+    puts("| limit | default | what is limited | what happens then |");
+    puts("|---|---|---|---|");
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const struct limit_info *info = limit_info((enum limit)i);
+        char value[32];
+        print_value(info, value, sizeof value);
+        printf("| `%s` | %s | %s | %s |\n", info->name, value, info->what, info->then);
+    }
+    return EXIT_YES;
+}
+
+int command_version(const struct cli *cli, int argc, char **argv) {
+    struct buf out;
+    bool deps = argc == 1 && strcmp(argv[0], "--deps") == 0;
+    if (argc > 1 || (argc == 1 && !deps))
+        return cli_fail(EXIT_USAGE, "usage: exeat version [--deps] [--json]");
+    buf_init(&out, 8192);
+    if (cli->json) {
+        buf_put_str(&out, "{");
+        json_put_text(&out, "exeat", view_str(EXEAT_VERSION));
+    } else {
+        buf_printf(&out, "exeat %s\n", EXEAT_VERSION);
+    }
+    for (size_t i = 0; deps && i < libraries_count(); i++) {
+        struct library lib = library_at(i);
+        if (cli->json)
+            json_put_text(&out, lib.name, view_str(lib.version));
+        else
+            buf_printf(&out, "%-14s %s%s%s\n", lib.name, lib.version, lib.warning ? "  " : "",
+                       lib.warning ? lib.warning : "");
+    }
+    if (cli->json)
+        buf_put_str(&out, "}\n");
+    printf("%.*s", VIEW_ARG(buf_view(&out)));
+    buf_free(&out);
+    return EXIT_YES;
+}

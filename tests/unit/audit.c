@@ -1,0 +1,596 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "audit/audit.h"
+#include "audit/record.h"
+#include "audit/sign_key.h"
+#include "audit/verify.h"
+#include "base/child.h"
+#include "base/log.h"
+#include "policy/bundle.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* audit in a forked child, this test as its parent; everything but the narrowing of rights. */
+
+struct world {
+    char path[64];
+    int dir;
+    pid_t child;
+    struct loop *loop;
+    struct channel *channel;
+    bool up, ready;
+    unsigned bad_peers;
+    char status[1024];
+};
+
+static int on_up(void *ctx, struct channel *ch, struct message *m) {
+    struct world *w = ctx;
+    (void)ch;
+    (void)m;
+    w->up = true;
+    return 0;
+}
+
+static int on_ready(void *ctx, struct channel *ch, struct message *m) {
+    struct world *w = ctx;
+    (void)ch;
+    (void)m;
+    w->ready = true;
+    return 0;
+}
+
+static int on_bad_peer(void *ctx, struct channel *ch, struct message *m) {
+    struct world *w = ctx;
+    (void)ch;
+    (void)m;
+    w->bad_peers++;
+    return 0;
+}
+
+static int on_status(void *ctx, struct channel *ch, struct message *m) {
+    struct world *w = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    return view_cstr(read_block(&r, sizeof w->status), w->status, sizeof w->status);
+}
+
+static void on_closed(void *ctx, struct channel *ch, int why) {
+    (void)ctx;
+    (void)ch;
+    (void)why;
+}
+
+static const struct channel_rule rules[] = {
+    {ROLE_UP, 0, 1024, on_up, "up"},
+    {ROLE_READY, 0, 16, on_ready, "ready"},
+    {ROLE_BAD_PEER, 0, 16, on_bad_peer, "bad peer"},
+    {ROLE_STATUS, 0, 1024, on_status, "status"},
+};
+
+/* Turns the loop until the condition holds, for at most ten seconds. */
+#define WAIT_FOR(w, condition)                                                                     \
+    do {                                                                                           \
+        for (int turns_ = 0; !(condition) && turns_ < 10000; turns_++)                             \
+            world_turn(w);                                                                         \
+        assert_true(condition);                                                                    \
+    } while (0)
+
+static void on_tick(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    (void)ctx;
+}
+
+static void world_turn(struct world *w) {
+    struct timeval ms = {0, 1000};
+    event_base_once(loop_base(w->loop), -1, EV_TIMEOUT, on_tick, NULL, &ms);
+    assert_int_equal(loop_turn(w->loop), 0);
+}
+
+static void world_start(struct world *w, rlim_t file_size) {
+    int fds[2];
+    assert_int_equal(channel_pair(fds), 0);
+    w->up = w->ready = false;
+    w->child = fork();
+    if (w->child == 0) {
+        struct role_args args = {.role = ROLE_AUDIT, .directory = w->path};
+        struct rlimit limit;
+        int dir = open(w->path, O_RDONLY | O_DIRECTORY);
+        int high = fcntl(dir, F_DUPFD, 20);
+        if (file_size) {
+            getrlimit(RLIMIT_FSIZE, &limit);
+            limit.rlim_cur = file_size;
+            setrlimit(RLIMIT_FSIZE, &limit);
+        }
+        signal(SIGXFSZ, SIG_IGN);
+        dup2(fds[1], PARENT_FD);
+        log_open("audit", LOG_FATAL);
+        _exit(audit_serve(&args, high));
+    }
+    close(fds[1]);
+    w->channel = channel_new(w->loop, fds[0], rules, sizeof rules / sizeof *rules, 0, on_closed, w);
+    WAIT_FOR(w, w->up);
+}
+
+static void world_open(struct world *w) {
+    *w = (struct world){0};
+    snprintf(w->path, sizeof w->path, "/tmp/exeat-audit-XXXXXX");
+    assert_non_null(mkdtemp(w->path));
+    w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    w->loop = loop_new();
+}
+
+static void world_kill(struct world *w) {
+    kill(w->child, SIGKILL);
+    waitpid(w->child, NULL, 0);
+    channel_free(w->channel);
+    w->channel = NULL;
+}
+
+static void world_stop(struct world *w) {
+    int status = -1;
+    channel_send(w->channel, PARENT_STOP, 0, 0, (struct view){NULL, 0});
+    channel_flush(w->channel);
+    waitpid(w->child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    channel_free(w->channel);
+    w->channel = NULL;
+}
+
+static void world_close(struct world *w) {
+    struct segment_list l;
+    static const char *const others[] = {"sign.key", "sign.pub", "head.json", "head.json.new"};
+    assert_int_equal(segment_list_read(w->dir, &l), 0);
+    for (size_t i = 0; i < l.n; i++)
+        unlinkat(w->dir, l.at[i].text, 0);
+    segment_list_free(&l);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        unlinkat(w->dir, others[i], 0);
+    close(w->dir);
+    assert_int_equal(rmdir(w->path), 0);
+    loop_free(w->loop);
+}
+
+/* ---- producers ---- */
+
+struct producer {
+    enum role role;
+    uint32_t lane;
+    const char *name;
+    struct audit_writer *writer;
+    int reader; /* kept, as the parent does */
+    struct record record;
+};
+
+static void producer_open(struct producer *p, const char *name, uint32_t lane, uint64_t epoch) {
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    *p = (struct producer){.role = ROLE_EGRESS, .lane = lane, .name = name, .reader = fds[1]};
+    p->writer = audit_writer_new(fds[0], name, epoch);
+    assert_non_null(p->writer);
+}
+
+static void producer_join(struct producer *p, struct world *w) {
+    struct buf b;
+    buf_init(&b, 256);
+    buf_put_u8(&b, (uint8_t)p->role);
+    buf_put_u32(&b, p->lane);
+    buf_put_block(&b, view_str(p->name));
+    channel_send_fd(w->channel, PARENT_PEER, 0, 0, buf_view(&b), dup(p->reader));
+    buf_free(&b);
+    world_turn(w);
+}
+
+static int producer_write(struct producer *p, const char *host) {
+    record_begin(&p->record, RECORD_DECISION, clock_wall(), clock_mono());
+    record_str(&p->record, FIELD_HOST, host);
+    return audit_write(p->writer, &p->record);
+}
+
+static void producer_close(struct producer *p) {
+    audit_writer_free(p->writer);
+    close(p->reader);
+    record_free(&p->record);
+}
+
+/* ---- what is on the disk ---- */
+
+static size_t lines_with(const struct world *w, const char *text) {
+    struct segment_list l;
+    size_t n = 0;
+    assert_int_equal(segment_list_read(w->dir, &l), 0);
+    for (size_t i = 0; i < l.n; i++) {
+        struct segment s;
+        struct view line;
+        if (segment_open(w->dir, l.at[i].text, &s) != 0)
+            continue;
+        while (segment_next(&s, &line) == 0)
+            if (view_search(line, view_str(text)) != line.n)
+                n++;
+        segment_close(&s);
+    }
+    segment_list_free(&l);
+    return n;
+}
+
+static void must_be_good(const struct world *w) {
+    struct verify_report r;
+    struct chain_keys *keys = NULL;
+    assert_int_equal(sign_key_public(w->dir, "sign.pub", &keys), 0);
+    assert_int_equal(verify_log(w->dir, keys, NULL, &r), 0);
+    if (!r.good)
+        fail_msg("%s (%s:%llu)", r.text, r.file, (unsigned long long)r.line);
+    chain_keys_free(keys);
+}
+
+static void send_generation(struct world *w, uint32_t number, bool durable) {
+    struct buf text;
+    struct bundle b = {.policy_file = VIEW("policy"), .audit_durable = durable};
+    limits_default(&b.limits);
+    buf_init(&text, 1 << 20);
+    bundle_write(&b, &text);
+    assert_true(buf_ok(&text));
+    int fd = memfd_create("generation", 0);
+    assert_int_equal(write(fd, buf_view(&text).p, buf_len(&text)), buf_len(&text));
+    buf_free(&text);
+    w->ready = false;
+    channel_send_fd(w->channel, PARENT_GENERATION, 0, number, (struct view){NULL, 0}, fd);
+    WAIT_FOR(w, w->ready);
+    channel_send(w->channel, PARENT_COMMIT, 0, number, (struct view){NULL, 0});
+    world_turn(w);
+}
+
+/* ---- tests ---- */
+
+static void records_of_producers_reach_the_disk(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a, b;
+    world_open(&w);
+    world_start(&w, 0);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_open(&b, "egress 2", 2, 12);
+    assert_int_equal(producer_write(&a, "before.example"), 0); /* also what was written before */
+    producer_join(&a, &w);
+    producer_join(&b, &w);
+    for (int i = 0; i < 1000; i++) {
+        while (producer_write(&a, "one.example") != 0)
+            world_turn(&w);
+        while (producer_write(&b, "two.example") != 0)
+            world_turn(&w);
+    }
+    WAIT_FOR(&w, lines_with(&w, ".example") == 2001);
+    world_stop(&w);
+    assert_int_equal(lines_with(&w, "\"event\":\"stopped\""), 1);
+    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
+    assert_true(lines_with(&w, "\"kind\":\"head\"") >= 1);
+    must_be_good(&w);
+    producer_close(&a);
+    producer_close(&b);
+    world_close(&w);
+}
+
+static void ad_05_a_killed_audit_is_continued_without_a_gap(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    world_open(&w);
+    world_start(&w, 0);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(producer_write(&a, "first.example"), 0);
+    WAIT_FOR(&w, lines_with(&w, "first.example") == 10);
+    world_kill(&w);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(producer_write(&a, "meanwhile.example"), 0); /* the kernel holds them */
+    world_start(&w, 0);
+    producer_join(&a, &w);
+    WAIT_FOR(&w, lines_with(&w, "meanwhile.example") == 10);
+    world_stop(&w);
+    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
+    must_be_good(&w);
+    producer_close(&a);
+    world_close(&w);
+}
+
+static void ad_05_kills_under_load_leave_a_chain_with_every_loss_named(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    uint64_t written = 0;
+    unsigned seed = (unsigned)getpid();
+    print_message("seed %u\n", seed);
+    srand(seed);
+    world_open(&w);
+    producer_open(&a, "egress 1", 1, 11);
+    for (int round = 0; round < 20; round++) {
+        world_start(&w, 0);
+        producer_join(&a, &w);
+        int n = rand() % 3000;
+        for (int i = 0; i < n; i++) {
+            while (producer_write(&a, "load.example") != 0)
+                world_turn(&w);
+            written++;
+        }
+        world_kill(&w);
+    }
+    world_start(&w, 0);
+    producer_join(&a, &w);
+    assert_int_equal(producer_write(&a, "last.example"), 0);
+    WAIT_FOR(&w, lines_with(&w, "last.example") == 1);
+    world_stop(&w);
+    must_be_good(&w);
+    /* written = on the disk + named by gaps; a gap is at most what was in hand at a kill */
+    size_t on_disk = lines_with(&w, "load.example");
+    size_t gaps = lines_with(&w, "\"event\":\"gap\"");
+    assert_true(on_disk <= written);
+    if (on_disk < written)
+        assert_true(gaps > 0);
+    assert_true(gaps <= 20);
+    producer_close(&a);
+    world_close(&w);
+}
+
+static void a_producer_that_breaks_the_contract_is_dropped_and_the_others_go_on(void **state) {
+    (void)state;
+    struct world w;
+    struct producer good;
+    static const char *const names[] = {"egress 9", "egress 9", "egress 9"};
+    world_open(&w);
+    world_start(&w, 0);
+    producer_open(&good, "egress 1", 1, 11);
+    producer_join(&good, &w);
+    for (unsigned i = 0; i < 3; i++) {
+        struct producer bad;
+        static uint8_t big[RECORD_SIZE + 100];
+        producer_open(&bad, names[i], 9, 20 + i);
+        producer_join(&bad, &w);
+        int fd = audit_writer_fd(bad.writer);
+        if (i == 0)
+            assert_int_equal(write(fd, "nonsense", 8), 8);
+        else if (i == 1)
+            assert_int_equal(write(fd, big, sizeof big), sizeof big);
+        else { /* another's name */
+            struct audit_writer *other = audit_writer_new(dup(fd), "egress 1", 11);
+            record_begin(&bad.record, RECORD_DECISION, 1, 1);
+            assert_int_equal(audit_write(other, &bad.record), 0);
+            audit_writer_free(other);
+        }
+        WAIT_FOR(&w, w.bad_peers == i + 1);
+        producer_close(&bad);
+    }
+    assert_int_equal(producer_write(&good, "good.example"), 0);
+    WAIT_FOR(&w, lines_with(&w, "good.example") == 1);
+    assert_int_equal(lines_with(&w, "\"event\":\"bad_producer\""), 3);
+    world_stop(&w);
+    must_be_good(&w);
+    producer_close(&good);
+    world_close(&w);
+}
+
+static enum audit_notice_kind next_notice(struct world *w, struct producer *p, uint64_t *number) {
+    struct audit_notice n = {0};
+    int result;
+    for (int i = 0; (result = audit_writer_read(p->writer, &n)) == ERR_AGAIN && i < 10000; i++)
+        world_turn(w);
+    assert_int_equal(result, 0);
+    if (number)
+        *number = n.number;
+    return n.kind;
+}
+
+static void set_file_limit(struct world *w, rlim_t size) {
+    struct rlimit limit;
+    assert_int_equal(prlimit(w->child, RLIMIT_FSIZE, NULL, &limit), 0);
+    limit.rlim_cur = size ? size : limit.rlim_max;
+    assert_int_equal(prlimit(w->child, RLIMIT_FSIZE, &limit, NULL), 0);
+}
+
+static void au_01_a_full_disk_stops_producers_and_heals_without_loss(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    struct stat st;
+    unsigned written = 1;
+    world_open(&w);
+    world_start(&w, 0);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    assert_int_equal(producer_write(&a, "disk.example"), 0);
+    WAIT_FOR(&w, lines_with(&w, "disk.example") == 1);
+    assert_int_equal(fstatat(w.dir, SEGMENT_CURRENT, &st, 0), 0);
+    set_file_limit(&w, (rlim_t)st.st_size + 100);
+    assert_int_equal(producer_write(&a, "disk.example"), 0);
+    written++;
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_DOWN);
+    assert_false(audit_writer_usable(a.writer));
+    /* It reads no more: the kernel's queue fills, and then the writer is refused. */
+    while (producer_write(&a, "disk.example") == 0)
+        written++;
+    assert_int_equal(producer_write(&a, "disk.example"), ERR_AGAIN);
+    /* Whoever comes now is told at once. */
+    struct producer late;
+    producer_open(&late, "egress 2", 2, 12);
+    producer_join(&late, &w);
+    assert_int_equal(next_notice(&w, &late, NULL), AUDIT_DOWN);
+    set_file_limit(&w, 0);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    assert_true(audit_writer_usable(a.writer));
+    assert_int_equal(next_notice(&w, &late, NULL), AUDIT_UP);
+    WAIT_FOR(&w, lines_with(&w, "disk.example") == written);
+    world_stop(&w);
+    assert_int_equal(lines_with(&w, "\"event\":\"was_down\""), 1);
+    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
+    must_be_good(&w);
+    producer_close(&a);
+    producer_close(&late);
+    world_close(&w);
+}
+
+static void au_01_a_log_that_cannot_be_opened_is_tried_again(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    world_open(&w);
+    world_start(&w, 1); /* not even the signing key can be written */
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_DOWN);
+    assert_int_equal(producer_write(&a, "late.example"), 0);
+    set_file_limit(&w, 0);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    WAIT_FOR(&w, lines_with(&w, "late.example") == 1);
+    world_stop(&w);
+    must_be_good(&w);
+    producer_close(&a);
+    world_close(&w);
+}
+
+/* A real file system that is really full, where this test may mount one. */
+static void au_01_a_tiny_file_system_fills_and_heals_without_loss(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    char ballast[96];
+    static char big[150000];
+    unsigned written = 0;
+    world_open(&w);
+    if (mount("none", w.path, "tmpfs", 0, "size=256k") != 0) {
+        world_close(&w);
+        skip();
+    }
+    close(w.dir);
+    w.dir = open(w.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    snprintf(ballast, sizeof ballast, "%s/ballast", w.path);
+    int fd = open(ballast, O_WRONLY | O_CREAT, 0600);
+    assert_int_equal(write(fd, big, sizeof big), sizeof big);
+    close(fd);
+    world_start(&w, 0);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    struct pollfd news = {audit_writer_fd(a.writer), POLLIN, 0};
+    while (poll(&news, 1, 0) == 0) {
+        if (producer_write(&a, "tiny.example") == 0)
+            written++;
+        world_turn(&w);
+    }
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_DOWN);
+    assert_int_equal(unlink(ballast), 0);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    WAIT_FOR(&w, lines_with(&w, "tiny.example") == written);
+    world_stop(&w);
+    must_be_good(&w);
+    producer_close(&a);
+    close(w.dir);
+    assert_int_equal(umount2(w.path, MNT_DETACH), 0);
+    w.dir = open(w.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    world_close(&w);
+}
+
+static void durable_audit_tells_what_is_on_the_disk(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    uint64_t number = 0;
+    world_open(&w);
+    world_start(&w, 0);
+    send_generation(&w, 1, true);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(producer_write(&a, "durable.example"), 0);
+    while (number < 20)
+        assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
+    assert_int_equal(audit_writer_durable(a.writer), 20);
+    assert_int_equal(lines_with(&w, "durable.example"), 20);
+    /* A successor tells what its predecessor did not get to tell. */
+    world_kill(&w);
+    world_start(&w, 0);
+    send_generation(&w, 1, true);
+    producer_join(&a, &w);
+    assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
+    assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
+    assert_int_equal(number, 20);
+    world_stop(&w);
+    assert_int_equal(lines_with(&w, "\"event\":\"generation_in_use\""), 2);
+    must_be_good(&w);
+    producer_close(&a);
+    world_close(&w);
+}
+
+static void a_restarted_producer_is_read_after_what_its_predecessor_left(void **state) {
+    (void)state;
+    struct world w;
+    struct producer old, new;
+    world_open(&w);
+    world_start(&w, 0);
+    producer_open(&old, "egress 1", 1, 11);
+    producer_open(&new, "egress 1", 1, 12);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(producer_write(&old, "old.example"), 0);
+    assert_int_equal(producer_write(&new, "new.example"), 0);
+    producer_join(&old, &w);
+    producer_join(&new, &w);
+    WAIT_FOR(&w, lines_with(&w, "new.example") == 1);
+    world_stop(&w);
+    assert_int_equal(lines_with(&w, "old.example"), 200);
+    assert_int_equal(lines_with(&w, "\"event\":\"producer_restarted\""), 1);
+    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
+    must_be_good(&w);
+    producer_close(&old);
+    producer_close(&new);
+    world_close(&w);
+}
+
+static void status_tells_where_the_chain_stands(void **state) {
+    (void)state;
+    struct world w;
+    world_open(&w);
+    world_start(&w, 0);
+    channel_send(w.channel, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
+    WAIT_FOR(&w, w.status[0]);
+    assert_non_null(strstr(w.status, "\"usable\":true"));
+    assert_non_null(strstr(w.status, "\"seq\":"));
+    world_stop(&w);
+    world_close(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_of_producers_reach_the_disk),
+        cmocka_unit_test(ad_05_a_killed_audit_is_continued_without_a_gap),
+        cmocka_unit_test(ad_05_kills_under_load_leave_a_chain_with_every_loss_named),
+        cmocka_unit_test(a_producer_that_breaks_the_contract_is_dropped_and_the_others_go_on),
+        cmocka_unit_test(au_01_a_full_disk_stops_producers_and_heals_without_loss),
+        cmocka_unit_test(au_01_a_log_that_cannot_be_opened_is_tried_again),
+        cmocka_unit_test(au_01_a_tiny_file_system_fills_and_heals_without_loss),
+        cmocka_unit_test(durable_audit_tells_what_is_on_the_disk),
+        cmocka_unit_test(a_restarted_producer_is_read_after_what_its_predecessor_left),
+        cmocka_unit_test(status_tells_where_the_chain_stands),
+    };
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -92,7 +92,7 @@ $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
 
 .PHONY: check unit
-check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline, in parallel
+check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline
 	@$(if $(SANITIZE),,$(MAKE) --no-print-directory HOSTILE=1 all)
 	@python3 tests/run.py --build $(B) $(ARGS)
 
@@ -136,6 +136,41 @@ cover: ## line coverage of the unit tests, per file
 	@$(MAKE) --no-print-directory B=build/cover OPTIMIZE=-O0 CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage unit
 	@cd build/cover && gcov -n $$(find . -name '*.gcda' -not -path './tests/*' -not -path './replay/*') 2>/dev/null | \
 	  awk '/^File .(base|policy|http|proxy|egress|broker|ca|audit|daemon|cli)/ {f=$$2} /^Lines/ && f {print $$0 "  " f; f=""}' | sort -t: -k2 -n
+
+.PHONY: check-unit-file
+check-unit-file: ## the systemd unit's exposure score (2.0 at most is wanted)
+	@systemd-analyze security --no-pager --offline=yes --threshold=20 systemd/exeatd.service
+
+# ---- trying, installing, measuring ----
+
+.PHONY: deps demo install dist bench
+deps: ## install the Debian packages that are missing
+	@bash dependencies.sh
+
+demo: ## build, and show on loopback what exeat does; installs what is missing
+	@bash dependencies.sh
+	@$(MAKE) --no-print-directory -j2 all >build.log 2>&1 || { cat build.log; rm -f build.log; exit 1; }; rm -f build.log
+	@bash demo/demo.sh $(B)
+
+bench: all ## keep-alive requests beside direct, relay, HAProxy and squid, in one interleaved run
+	@bash bench/run.sh $(B)
+
+MANUALS := $(wildcard docs/man/*.[158])
+install: all ## install below DESTDIR and PREFIX
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat $(DESTDIR)$(PREFIX)/share/exeat \
+	  $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
+	install -m 755 $(B)/exeatd $(B)/exeat $(DESTDIR)$(PREFIX)/bin
+	sed 's|/usr/bin/exeatd|$(PREFIX)/bin/exeatd|' systemd/exeatd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/exeatd.service
+	install -m 644 systemd/exeatd.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
+	install -m 644 systemd/exeat.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/exeat.conf
+	install -m 644 systemd/exeat.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/exeat.conf
+	install -m 644 README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat
+	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
+
+dist: ## a source archive of what is committed
+	@mkdir -p build
+	git archive --prefix=exeat-$(VERSION)/ -o build/exeat-$(VERSION).tar.gz HEAD
+	@echo build/exeat-$(VERSION).tar.gz
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Installs what is missing of the Debian packages that building and testing need. Asks for sudo when
+# not root; does nothing, quickly and offline, when everything is there.
+#
+#   dependencies.sh [test] [bench] [interop]
+set -euo pipefail
+
+packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev libsqlite3-dev libseccomp-dev zlib1g-dev
+          libmaxminddb-dev libcmocka-dev openssl python3 ca-certificates curl"
+for extra in "$@"; do
+    case $extra in
+    test) packages="$packages iproute2 util-linux faketime" ;;
+    bench) packages="$packages haproxy squid-openssl" ;;
+    interop) packages="$packages git nodejs golang-go python3-requests" ;;
+    *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;
+    esac
+done
+
+missing=
+for p in $packages; do
+    dpkg-query -W -f '${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing="$missing $p"
+done
+# llhttp is a library of its own from Debian 13 on; before that its sources come with node-llhttp.
+if [ ! -e /usr/include/llhttp.h ] && [ ! -e /usr/share/llhttp/llhttp.c ]; then llhttp=yes; else llhttp=; fi
+if [ -z "$missing" ] && [ -z "$llhttp" ]; then exit 0; fi
+
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+echo "installing:$missing${llhttp:+ llhttp}"
+export DEBIAN_FRONTEND=noninteractive
+as_root apt-get -q update
+if [ -n "$llhttp" ]; then
+    if apt-cache show libllhttp-dev >/dev/null 2>&1; then missing="$missing libllhttp-dev"; else missing="$missing node-llhttp"; fi
+fi
+# shellcheck disable=SC2086
+as_root apt-get -q install -y --no-install-recommends $missing

@@ -7,9 +7,16 @@
 
 #include "egress/own_addresses.h"
 
+#include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 static struct address address_of(const char *text) {
     struct address a;
@@ -128,11 +135,53 @@ static void listeners_that_cannot_be_read_are_an_error(void **state) {
     buf_free(&b);
 }
 
+/* Gives the loopback interface a second address, in a network namespace of our own; "0.0.0.0" takes it. */
+static void set_address(const char *text) {
+    struct ifreq r = {.ifr_name = "lo:1"};
+    struct sockaddr_in in = {.sin_family = AF_INET};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    inet_pton(AF_INET, text, &in.sin_addr);
+    memcpy(&r.ifr_addr, &in, sizeof in);
+    assert_int_equal(ioctl(fd, SIOCSIFADDR, &r), 0);
+    close(fd);
+}
+
+static void turn(struct loop *l) {
+    for (int i = 0; i < 5; i++)
+        event_base_loop(loop_base(l), EVLOOP_NONBLOCK);
+}
+
+/* Last: it moves the process into a network namespace of its own. */
+static void ip_11_a_public_address_of_ours_is_refused_while_we_have_it(void **state) {
+    static const struct own_addresses none;
+    struct address a = address_of("9.9.9.9"), translated = address_of("64:ff9b::909:909");
+    (void)state;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) {
+        print_message("skipped: no network namespace of our own can be made here\n");
+        skip();
+    }
+    struct loop *l = loop_new();
+    struct interfaces *here = interfaces_new(l);
+    assert_non_null(here);
+    assert_null(own_addresses_refuse(&none, here, &a, 443));
+    set_address("9.9.9.9");
+    turn(l);
+    assert_string_equal(own_addresses_refuse(&none, here, &a, 443),
+                        "is an address of this machine");
+    assert_non_null(own_addresses_refuse(&none, here, &translated, 443));
+    set_address("0.0.0.0");
+    turn(l);
+    assert_null(own_addresses_refuse(&none, here, &a, 443));
+    interfaces_free(here);
+    loop_free(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_interface_address_is_known),
         cmocka_unit_test(ip_11_listeners_are_refused_at_their_port),
         cmocka_unit_test(listeners_that_cannot_be_read_are_an_error),
+        cmocka_unit_test(ip_11_a_public_address_of_ours_is_refused_while_we_have_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

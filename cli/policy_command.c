@@ -1,0 +1,266 @@
+#include "base/child.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "policy/errors.h"
+#include "policy/trial.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { OUTPUT_MAX = 1 << 20, HEADERS_MAX = 64 };
+
+/* ---- what both print ---- */
+
+static void print(FILE *to, const struct buf *b) {
+    fwrite(buf_view(b).p, 1, buf_len(b), to);
+}
+
+static void put_place(struct buf *out, const struct position *at) {
+    if (at->file)
+        json_put_text(out, "file", view_str(at->file));
+    if (at->line != 0) {
+        json_put_number(out, "line", at->line);
+        json_put_number(out, "column", at->column);
+    }
+}
+
+static void put_errors_json(const struct policy_errors *errors, struct buf *out) {
+    buf_put_str(out, "{\"valid\":false");
+    json_put_number(out, "total", errors->total);
+    buf_put_str(out, ",\"errors\":[");
+    for (size_t i = 0; i < errors->n; i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        put_place(out, &errors->at[i].at);
+        json_put_text(out, "text", view_str(errors->at[i].text));
+        buf_put_u8(out, '}');
+    }
+    buf_put_str(out, "]}\n");
+}
+
+static void put_errors(const struct policy_errors *errors, struct view text, struct buf *out) {
+    for (size_t i = 0; i < errors->n; i++)
+        errors_show(&errors->at[i], text, out);
+    if (errors->total > errors->n)
+        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
+}
+
+static int refuse_policy(const struct cli *cli, const struct policy_errors *errors,
+                         struct view text) {
+    struct buf out;
+    buf_init(&out, OUTPUT_MAX);
+    if (cli->json)
+        put_errors_json(errors, &out);
+    else
+        put_errors(errors, text, &out);
+    print(cli->json ? stdout : stderr, &out);
+    buf_free(&out);
+    return EXIT_INVALID;
+}
+
+static int read_text(const char *path, struct buf *out) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
+    int err = child_read_file(fd, POLICY_TEXT_MAX, out);
+    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err)) : EXIT_YES;
+}
+
+/* EXIT_YES with *out, which the caller frees; anything else was told. */
+static int load(const struct cli *cli, const char *path, struct policy **out) {
+    static struct policy_errors errors;
+    struct buf text;
+    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    int code = read_text(path, &text);
+    if (code == EXIT_YES) {
+        int err = policy_load(buf_view(&text), path, out, &errors);
+        if (err == ERR_BAD)
+            code = refuse_policy(cli, &errors, buf_view(&text));
+        else if (err != 0)
+            code = cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+    }
+    buf_free(&text);
+    return code;
+}
+
+/* ---- check ---- */
+
+int command_policy_check(const struct cli *cli, int argc, char **argv) {
+    struct policy *p;
+    if (argc != 1)
+        return cli_fail(EXIT_USAGE, "usage: exeat policy check FILE [--json]");
+    int code = load(cli, argv[0], &p);
+    if (code != EXIT_YES)
+        return code;
+    if (cli->json)
+        printf("{\"valid\":true,\"sandboxes\":%zu}\n", policy_sandboxes(p));
+    else
+        printf("%s: good\n", argv[0]);
+    policy_free(p);
+    return EXIT_YES;
+}
+
+/* ---- explain ---- */
+
+struct question {
+    const char *policy, *sandbox, *method, *url;
+    struct trial_field headers[HEADERS_MAX];
+    size_t n_headers;
+    enum with with;
+};
+
+static int usage(const char *what) {
+    return cli_fail(EXIT_USAGE,
+                    "%s\nusage: exeat policy explain --policy FILE --sandbox S "
+                    "[--with ours|none|foreign] [--header 'N: V']... METHOD URL [--json]",
+                    what);
+}
+
+static int take_with(struct question *q, const char *value) {
+    static const char *const words[] = {"ours", "none", "foreign"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(value, words[i]) == 0) {
+            q->with = (enum with)(WITH_OURS + i);
+            return EXIT_YES;
+        }
+    return usage("--with takes ours, none or foreign");
+}
+
+static int take_header(struct question *q, const char *value) {
+    struct view rest = view_str(value), name = view_cut(&rest, ':');
+    for (size_t i = 0; i < name.n; i++)
+        if (!is_tchar(name.p[i]))
+            return usage("the name of a header is a token of RFC 9110");
+    if (name.n == 0 || name.n == strlen(value))
+        return usage("a header is written 'Name: value'");
+    if (q->n_headers == HEADERS_MAX)
+        return usage("more than 64 headers");
+    q->headers[q->n_headers++] = (struct trial_field){name, view_trim(rest)};
+    return EXIT_YES;
+}
+
+static int take_option(struct question *q, const char *name, const char *value) {
+    if (!value)
+        return usage("an option without its value");
+    if (strcmp(name, "--policy") == 0)
+        q->policy = value;
+    else if (strcmp(name, "--sandbox") == 0)
+        q->sandbox = value;
+    else if (strcmp(name, "--with") == 0)
+        return take_with(q, value);
+    else if (strcmp(name, "--header") == 0)
+        return take_header(q, value);
+    else
+        return usage("there is no such option");
+    return EXIT_YES;
+}
+
+static int take_arguments(struct question *q, int argc, char **argv) {
+    for (int i = 0; i < argc; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            int code = take_option(q, argv[i], i + 1 < argc ? argv[i + 1] : NULL);
+            if (code != EXIT_YES)
+                return code;
+            i++;
+        } else if (!q->method) {
+            q->method = argv[i];
+        } else if (!q->url) {
+            q->url = argv[i];
+        } else {
+            return usage("too many arguments");
+        }
+    }
+    if (!q->policy || !q->sandbox)
+        return usage("--policy and --sandbox are needed");
+    return q->url ? EXIT_YES : usage("METHOD and URL are needed");
+}
+
+static struct view verdict_operation(const struct verdict *v) {
+    return v->operation ? operation_name(v->operation) : (struct view){NULL, 0};
+}
+
+static struct view verdict_service(const struct verdict *v) {
+    return v->service ? service_name(v->service) : (struct view){NULL, 0};
+}
+
+static void put_verdict_json(const struct verdict *v, struct buf *out) {
+    const struct reason_info *info = reason_info(v->reason);
+    buf_put_str(out, "{");
+    json_put_text(out, "verdict", v->allow ? VIEW("allow") : VIEW("deny"));
+    json_put_text(out, "reason", view_str(info->code));
+    json_put_text(out, "title", view_str(info->title));
+    if (v->service)
+        json_put_text(out, "service", verdict_service(v));
+    if (v->operation)
+        json_put_text(out, "operation", verdict_operation(v));
+    if (v->swap >= 0)
+        json_put_text(out, "credential", service_credential(v->service));
+    put_place(out, &v->at);
+    if (info->hint && !v->allow)
+        json_put_text(out, "hint", view_str(info->hint));
+    buf_put_str(out, "}\n");
+}
+
+static void put_place_text(const struct question *q, const struct verdict *v, struct buf *out) {
+    if (v->at.file)
+        buf_printf(out, "decided by: %s:%u:%u\n", v->at.file, v->at.line, v->at.column);
+    else if (v->at.line != 0)
+        buf_printf(out, "decided by: nothing allows it; see %s:%u:%u\n", q->policy, v->at.line,
+                   v->at.column);
+    else
+        buf_put_str(out, "decided by: nothing allows it\n");
+}
+
+static void put_verdict(const struct question *q, const struct verdict *v, struct buf *out) {
+    const struct reason_info *info = reason_info(v->reason);
+    buf_printf(out, "%s: %s\n%s\n", v->allow ? "allow" : "deny", info->code, info->title);
+    if (v->service)
+        buf_printf(out, "service: %.*s\n", VIEW_ARG(verdict_service(v)));
+    if (v->operation)
+        buf_printf(out, "operation: %.*s\n", VIEW_ARG(verdict_operation(v)));
+    if (v->swap >= 0)
+        buf_printf(out, "credential: %.*s\n", VIEW_ARG(service_credential(v->service)));
+    put_place_text(q, v, out);
+    if (info->hint && !v->allow)
+        buf_printf(out, "hint: %s\n", info->hint);
+}
+
+static int explain(const struct cli *cli, const struct question *q, const struct policy *p) {
+    struct trial t = {.sandbox = view_str(q->sandbox),
+                      .method = view_str(q->method),
+                      .with = q->with,
+                      .fields = q->headers,
+                      .n_fields = q->n_headers};
+    const char *why = "malformed";
+    struct verdict v;
+    struct buf out;
+    int err = trial_url(view_str(q->url), &t, &why);
+    if (err == 0)
+        err = trial_run(p, &t, &v, &why);
+    if (err != 0)
+        return cli_fail(EXIT_USAGE, "%s %s: %s", q->method, q->url,
+                        err == ERR_MEMORY ? err_text(err) : why);
+    buf_init(&out, OUTPUT_MAX);
+    if (cli->json)
+        put_verdict_json(&v, &out);
+    else
+        put_verdict(q, &v, &out);
+    print(stdout, &out);
+    buf_free(&out);
+    return v.allow ? EXIT_YES : EXIT_NO;
+}
+
+int command_policy_explain(const struct cli *cli, int argc, char **argv) {
+    struct question q = {.with = WITH_DEFAULT};
+    struct policy *p;
+    int code = take_arguments(&q, argc, argv);
+    if (code != EXIT_YES)
+        return code;
+    code = load(cli, q.policy, &p);
+    if (code != EXIT_YES)
+        return code;
+    code = explain(cli, &q, p);
+    policy_free(p);
+    return code;
+}

@@ -276,6 +276,16 @@ static struct verdict judge_credentials(const struct found *found, const struct 
 
 /* ---- the request ---- */
 
+/* Some frameworks take the method from the query: what was judged would not be what is done (PN-09). */
+static bool overrides_method(const struct target *t) {
+    struct view rest = t->query, name, value;
+    while (t->has_query && target_pair(&rest, &name, &value))
+        if (view_equal_nocase(name, VIEW("_method")) ||
+            view_equal_nocase(name, VIEW("x-http-method-override")))
+            return true;
+    return false;
+}
+
 /* Looks through the services that cover the authority: a never line that matches ends it. */
 static const struct rule *look_for(const struct policy *p, const struct rights *rights,
                                    const struct request_facts *f, const struct door *door,
@@ -301,6 +311,8 @@ struct verdict judge_rights(const struct policy *p, const struct rights *rights,
         return door.verdict;
     if (method_is_refused(f->method))
         return refuse_near(REASON_METHOD_REFUSED, door.verdict.service);
+    if (overrides_method(f->target))
+        return refuse_near(REASON_METHOD_OVERRIDE, door.verdict.service);
     struct found found = {0};
     const struct service *by;
     const struct rule *never = look_for(p, rights, f, &door, &found, &by);

@@ -110,13 +110,17 @@ static bool read_fields(const struct trial *t, struct materials *m) {
     return elsewhere;
 }
 
-static int put_default(const struct service *s, enum with with, struct buf *value,
-                       struct materials *m, const char **why) {
+static enum with choose(const struct service *s, enum with with, const struct materials *m) {
+    if (with != WITH_DEFAULT)
+        return with;
+    return s && s->credential.n != 0 && m->n == 0 ? WITH_OURS : WITH_NONE;
+}
+
+static int put_chosen(const struct service *s, enum with with, struct buf *value,
+                      struct materials *m, const char **why) {
     static const struct credential_place usual = {
         PLACE_HEADER, {(const uint8_t *)"authorization", 13}, {(const uint8_t *)"bearer", 6}};
     bool has_credential = s && s->credential.n != 0;
-    if (with == WITH_DEFAULT)
-        with = has_credential ? WITH_OURS : WITH_NONE;
     if (with == WITH_NONE)
         return 0;
     if (with == WITH_OURS && !has_credential) {
@@ -138,10 +142,10 @@ static int judge_trial(const struct policy *p, const struct rights *rights, cons
                        const char **why) {
     const struct service *s = service_of(p, &t->authority);
     struct materials m = {.n = 0};
-    int err = put_default(s, t->with, value, &m, why);
+    bool elsewhere = read_fields(t, &m);
+    int err = put_chosen(s, choose(s, t->with, &m), value, &m, why);
     if (err != 0)
         return err;
-    bool elsewhere = read_fields(t, &m);
     provenance_target(target, &m);
     for (size_t i = 0; i < m.n; i++) {
         bool ours = placeholder_is(m.at[i].token);

@@ -10,7 +10,7 @@
 
 /* What the trial puts into the service's place; without a credential, foreign goes into Authorization. */
 enum with {
-    WITH_DEFAULT, /* ours where the service has a credential, else none */
+    WITH_DEFAULT, /* ours where the service has a credential and no field carries one, else none */
     WITH_OURS,
     WITH_NONE,
     WITH_FOREIGN,

@@ -249,13 +249,17 @@ static const struct request_case reach_cases[] = {
     {"a", API, "PUT", "/v1/more", {OURS_A}, REASON_OPERATION_NOT_GRANTED, 0, 0, 0, 0},
     {"b", API, "PUT", "/v1/more", {OURS_A}, REASON_ALLOWED, "more", 0, 0, 0},
     {"b", API, "POST", "/v1/items", {OURS_A}, REASON_ALLOWED, "create", 0, 0, 0},
+    {"a", API, "GET", "/v1/items?_method=DELETE", {OURS_A}, REASON_METHOD_OVERRIDE, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items?a&%5FMethod=PUT", {OURS_A}, REASON_METHOD_OVERRIDE, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items?x=_method", {OURS_A}, REASON_ALLOWED, "read", 0, 0, 0},
     {"a", GIT, "TRACE", "/x", {{0}}, REASON_METHOD_REFUSED, 0, 0, 0, 0},
     {"a", GIT, "CONNECT", "/x", {{0}}, REASON_METHOD_REFUSED, 0, 0, 0, 0},
     {"a", "https://a.open.test", "PRI", "/x", {{0}}, REASON_OPERATION_NOT_ALLOWED, 0, 0, 0, 0},
     {"a", "https://a.open.test", "frob", "/x", {{0}}, REASON_OPERATION_NOT_ALLOWED, 0, 0, 0, 0},
 };
 
-static void wc_01_wc_02_wc_09_pn_06_reach_is_judged_by_host_port_method_and_path(void **state) {
+static void
+wc_01_wc_02_wc_09_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path(void **state) {
     (void)state;
     CHECK_ALL(reach_cases);
 }
@@ -999,7 +1003,8 @@ static void fifty_services_are_judged_in_microseconds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wc_01_wc_02_wc_09_pn_06_reach_is_judged_by_host_port_method_and_path),
+        cmocka_unit_test(
+            wc_01_wc_02_wc_09_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path),
         cmocka_unit_test(ph_01_ph_02_ph_10_ph_15_ti_04_xs_01_placeholders_pass_in_their_place_only),
         cmocka_unit_test(
             pv_01_to_pv_09_ph_08_foreign_credentials_pass_only_where_they_are_accepted),

@@ -46,29 +46,33 @@ static void put_facts(struct buf *b, const struct dial_end *e) {
     buf_put_block(b, view_str(e->aliases));
 }
 
-static void answer_done(struct channel *ch, uint32_t id, const struct dial_end *e) {
-    struct buf b;
-    buf_init(&b, 2 * DIALER_FACTS_MAX);
-    put_facts(&b, e);
-    buf_put_block(&b, view_str(e->where.country));
-    buf_put_block(&b, view_str(e->where.asn));
-    if (!buf_ok(&b)) {
-        close(e->fd);
-        buf_reset(&b);
-    } else {
-        channel_send_fd(ch, DIAL_DONE, id, e->generation, buf_view(&b), e->fd);
-    }
-    buf_free(&b);
-    /* At once: a channel holds few descriptors back. It may be gone afterwards. */
-    channel_flush(ch);
-}
-
 static void answer_refused(struct channel *ch, uint32_t id, const struct dial_end *e) {
     struct buf *b = channel_begin(ch, DIAL_REFUSED, id, e->generation);
     buf_put_u16(b, (uint16_t)e->reason);
     buf_put_block(b, view_str(e->detail));
     put_facts(b, e);
     channel_end(ch);
+}
+
+/* The channel may be gone afterwards. */
+static void answer_done(struct channel *ch, uint32_t id, const struct dial_end *e) {
+    struct buf b;
+    buf_init(&b, 2 * DIALER_FACTS_MAX);
+    put_facts(&b, e);
+    buf_put_block(&b, view_str(e->where.country));
+    buf_put_block(&b, view_str(e->where.asn));
+    if (buf_ok(&b)) {
+        channel_send_fd(ch, DIAL_DONE, id, e->generation, buf_view(&b), e->fd);
+        /* At once: a channel holds few descriptors back. */
+        channel_flush(ch);
+    } else {
+        struct dial_end refused = *e;
+        close(e->fd);
+        refused.reason = REASON_DIALER_UNAVAILABLE;
+        refused.detail = "out of memory";
+        answer_refused(ch, id, &refused);
+    }
+    buf_free(&b);
 }
 
 static void refuse_at_once(struct lane_peer *lane, uint32_t id, enum reason reason,

@@ -4,26 +4,36 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The shared roles' places at the beginning of the uid range. */
 enum { SHARED_UIDS = 8 };
 
+bool places_separate(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct data[2];
+    if (syscall(SYS_capget, &header, data) != 0)
+        return getuid() == 0;
+    return (data[0].effective >> CAP_SETUID & 1) != 0;
+}
+
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane) {
     static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA,      ROLE_DIALER,
                                                   ROLE_AUDIT,  ROLE_CONTROL, ROLE_LOAD};
-    if (getuid() != 0)
+    if (!places_separate())
         return getuid();
     if (lane > 0)
         return p->config.first_uid + SHARED_UIDS + lane - 1;
     for (uid_t i = 0; i < SHARED_UIDS; i++)
         if (shared[i] == role)
             return p->config.first_uid + i;
-    return 0;
+    return getuid();
 }
 
 const char *place_directory(const struct parent *p, enum role role, char *out, size_t size) {
@@ -49,18 +59,19 @@ static bool make_directory(const struct parent *p, enum role role) {
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return complain(path, "is not a directory");
     uid_t uid = place_uid(p, role, 0);
-    if (st.st_uid != uid && (getuid() != 0 || lchown(path, uid, uid) != 0))
+    if (st.st_uid != uid && (!places_separate() || lchown(path, uid, uid) != 0))
         return complain(path, "belongs to somebody else");
-    if (chmod(path, 0700) != 0)
+    if ((st.st_mode & 077) != 0 && chmod(path, 0700) != 0)
         return complain(path, "cannot change the mode");
     return true;
 }
 
 bool places_prepare(const struct parent *p) {
     uint64_t needed = SHARED_UIDS + p->config.n_lanes;
-    if (getuid() == 0 &&
+    if (places_separate() &&
         (p->config.first_uid == 0 || p->config.last_uid - p->config.first_uid + 1 < needed)) {
-        log_fatal("%s: started as root, exeatd gives every role a uid of its own: it needs a line "
+        log_fatal("%s: with CAP_SETUID (as root) exeatd gives every role a uid of its own: it "
+                  "needs a line "
                   "`uids FIRST - LAST` "
                   "with at least %llu uids that nothing else uses",
                   p->config_file, (unsigned long long)needed);

@@ -6,9 +6,11 @@
 
 #include "daemon/state.h"
 
+/* Whether roles get uids of their own: exeatd is root, or was given CAP_SETUID. */
+bool places_separate(void);
 /*
- * The uid a process runs as: that of the daemon when it is not root, else one of the range `uids`:
- * the first eight are the shared roles', then one for each lane.
+ * The uid a process runs as: that of the daemon where uids are not separate, else one of the range
+ * `uids`: the first eight are the shared roles', then one for each lane.
  */
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane);
 /* Makes vault/ and audit/ for their owners, checks modes. False with a line in the log. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,10 +88,21 @@ static void raise_limit(int which, rlim_t wanted) {
     setrlimit(which, &r);
 }
 
+static void drop_capabilities(void) {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[2];
+    memset(none, 0, sizeof none);
+    if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 ||
+        syscall(SYS_capset, &header, none) != 0)
+        _exit(1);
+}
+
 static void become(uid_t uid) {
-    if (getuid() == 0 &&
+    if (places_separate() &&
         (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 || setresuid(uid, uid, uid) != 0))
         _exit(1);
+    if (uid != 0)
+        drop_capabilities();
     /* After the change of identity, which clears it: nobody outlives the parent. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

@@ -1,0 +1,104 @@
+/* `exeat status`, `exeat reload`, `exeat stop`. */
+#include "cli/client.h"
+#include "cli/json_scan.h"
+#include "cli/list.h"
+
+#include <stdio.h>
+
+static const struct list_column process_columns[] = {
+    {"ROLE", "role", LIST_TEXT},
+    {"LANE", "lane", LIST_TEXT},
+    {"STATE", "state", LIST_TEXT},
+    {"PID", "pid", LIST_TEXT},
+    {"RESTARTS", "restarts", LIST_TEXT},
+    {"GENERATION", "generation", LIST_TEXT},
+    {NULL, NULL, LIST_TEXT},
+};
+
+static const struct list_column lane_columns[] = {
+    {"LANE", "lane", LIST_TEXT},
+    {"SHARED", "shared", LIST_YES_NO},
+    {"SANDBOXES", "sandboxes", LIST_TEXT},
+    {"LISTENERS", "listeners", LIST_WORDS},
+    {NULL, NULL, LIST_TEXT},
+};
+
+static void print_member(struct view status, const char *member, const char *title) {
+    struct view value;
+    struct buf text;
+    buf_init(&text, 8192);
+    if (json_member(status, member, &value)) {
+        json_text(value, &text);
+        printf("%-12s %.*s\n", title, VIEW_ARG(buf_view(&text)));
+    }
+    buf_free(&text);
+}
+
+static void print_table(struct view status, const char *member, const struct list_column *columns) {
+    struct view value;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    if (json_member(status, member, &value)) {
+        list_write(value, columns, &text);
+        printf("\n%.*s", VIEW_ARG(buf_view(&text)));
+    }
+    buf_free(&text);
+}
+
+/* A policy that was refused leaves the running one in use, but is a "no". */
+static int judge(struct view status) {
+    struct view value;
+    return json_member(status, "policy_error", &value) ? EXIT_NO : EXIT_YES;
+}
+
+int command_status(const struct cli *cli, int argc, char **argv) {
+    struct buf text;
+    (void)argv;
+    if (argc != 0)
+        return cli_fail(EXIT_USAGE, "usage: exeat status [--json]");
+    buf_init(&text, CHANNEL_BODY_MAX);
+    int code = client_ask(cli, CONTROL_STATUS, (struct view){NULL, 0}, -1, &text, NULL);
+    struct view status = buf_view(&text);
+    if (code == EXIT_YES && cli->json) {
+        printf("%.*s\n", VIEW_ARG(status));
+    } else if (code == EXIT_YES) {
+        print_member(status, "version", "version");
+        print_member(status, "generation", "generation");
+        print_member(status, "uptime_seconds", "up seconds");
+        print_member(status, "config", "config");
+        print_member(status, "policy", "policy");
+        print_member(status, "policy_error", "REFUSED");
+        print_table(status, "lanes", lane_columns);
+        print_table(status, "processes", process_columns);
+    }
+    if (code == EXIT_YES)
+        code = judge(status);
+    buf_free(&text);
+    return code;
+}
+
+static int ask_plainly(const struct cli *cli, int argc, uint16_t type, const char *verb,
+                       const char *done) {
+    struct buf text;
+    if (argc != 0)
+        return cli_fail(EXIT_USAGE, "usage: exeat %s", verb);
+    buf_init(&text, CHANNEL_BODY_MAX);
+    int code = client_ask(cli, type, (struct view){NULL, 0}, -1, &text, NULL);
+    if (code == EXIT_YES && cli->json)
+        printf("%.*s\n", VIEW_ARG(buf_view(&text)));
+    else if (code == EXIT_YES)
+        puts(done);
+    buf_free(&text);
+    return code;
+}
+
+int command_reload(const struct cli *cli, int argc, char **argv) {
+    (void)argv;
+    return ask_plainly(cli, argc, CONTROL_RELOAD, "reload",
+                       "the new configuration and policy are in use");
+}
+
+int command_stop(const struct cli *cli, int argc, char **argv) {
+    (void)argv;
+    return ask_plainly(cli, argc, CONTROL_STOP, "stop", "stopping");
+}

@@ -1,6 +1,5 @@
 #include "http/strict.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* ---- classes of bytes, computed by the compiler ---- */
@@ -119,7 +118,7 @@ static int refuse(struct strict_head *s, uint16_t status, const char *why) {
 }
 
 static int go(struct strict_head *s, enum head_state next) {
-    s->state = next;
+    s->state = (int)next;
     s->part = 0;
     return 0;
 }
@@ -247,8 +246,9 @@ int strict_head_scan(struct strict_head *s, struct view input) {
         [IN_LINE_END] = in_line_end, [AT_FIELD] = at_field,         [IN_NAME] = in_name,
         [IN_VALUE] = in_value,       [IN_HEAD_END] = in_head_end,
     };
-    assert(input.n >= s->at);
     struct view within = view_head(input, s->max_bytes);
+    if (input.n < s->at)
+        return ERR_AGAIN;
     while (s->state != HEAD_DONE && s->at < within.n)
         if (steps[s->state](s, within) != 0)
             return ERR_BAD;

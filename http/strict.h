@@ -33,7 +33,7 @@ void strict_head_init(struct strict_head *s, enum strict_kind kind, size_t max_b
                       size_t max_target, size_t max_fields);
 /*
  * input starts with the head's first byte and is the same as last time, with
- * more behind. 0: whole, s->at bytes with the empty line. ERR_AGAIN. ERR_BAD: status and why are set.
+ * more behind (less than last time is ERR_AGAIN). 0: whole, s->at bytes with the empty line. ERR_AGAIN. ERR_BAD: status and why are set.
  */
 MUST_USE int strict_head_scan(struct strict_head *s, struct view input);
 

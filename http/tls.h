@@ -1,10 +1,10 @@
 /*
  * TLS streams over non-blocking sockets, server side towards sandboxes and
- * client side towards upstreams. The only file that knows OpenSSL's SSL; it
- * does its own reads and writes with read(2) and write(2) on the descriptor
- * through a BIO method of ours, so that the bytes already read (the
+ * client side towards upstreams. tls.c, tls_server.c and tls_client.c are the only
+ * files that know OpenSSL's SSL; they do their own reads and writes with read(2) and write(2) on
+ * the descriptor through a BIO method of ours, so that the bytes already read (the
  * ClientHello) can be put in front, one read fetches as much as the kernel has, and the caller knows
- * what to wait for. No event loop in here.
+ * what to wait for. No event loop in here. SIGPIPE must be ignored.
  */
 #ifndef HTTP_TLS_H
 #define HTTP_TLS_H
@@ -25,6 +25,13 @@ enum tls_result {
     TLS_FAILED, /* tls_error says why */
 };
 
+/*
+ * Loads what OpenSSL would load when first used, without its configuration file: to be called before
+ * any other use of OpenSSL and before the process narrows its rights. tls_server_new and
+ * tls_client_new call it too. ERR_CRYPTO.
+ */
+MUST_USE int tls_start(void);
+
 /* ---- server ---- */
 
 /*
@@ -36,14 +43,19 @@ struct tls_server *tls_server_new(void);
 void tls_server_free(struct tls_server *s);
 /* SubjectPublicKeyInfo, DER. Owned by s. */
 struct view tls_server_public_key(const struct tls_server *s);
-/* A leaf for our key with the certificates above it, all DER. Owned by the caller; NULL if unusable. */
+/*
+ * A leaf with the certificates above it (one after another, at most 8), all DER. Owned by the caller;
+ * NULL if unusable.
+ */
 struct tls_leaf;
 struct tls_leaf *tls_leaf_new(struct view leaf, struct view chain);
 void tls_leaf_free(struct tls_leaf *l); /* connections that use it keep a reference */
 
 /*
- * A connection on fd, which stays the caller's. first: bytes already read from
- * it. name: the canonical name, to which tickets are bound. NULL when out of memory.
+ * A connection on fd, which stays the caller's. first: bytes already read from it (copied). name: the
+ * canonical name, to which tickets are bound: one issued under another name is not resumed, the
+ * handshake is then a full one. A client that offers ALPN without http/1.1 gets the alert
+ * no_application_protocol. NULL when out of memory, or when the leaf is not for our key.
  */
 struct tls *tls_accept(struct tls_server *s, int fd, const struct tls_leaf *leaf, const char *name,
                        struct view first);
@@ -51,18 +63,26 @@ struct tls *tls_accept(struct tls_server *s, int fd, const struct tls_leaf *leaf
 /* ---- client ---- */
 
 /*
- * anchors: concatenated PEM certificates. TLS 1.2 and later, security level 2,
- * server authentication, never the CN, no partial wildcards, at most
- * max_chain certificates, ALPN http/1.1. NULL when no certificate could be read.
+ * anchors: concatenated PEM certificates; nothing else is trusted. TLS 1.2 and later, ECDHE or DHE,
+ * security level 2, server authentication, never the CN, no partial wildcards, at most
+ * max_chain certificates sent by the peer, ALPN http/1.1 or none. A certificate that a stapled
+ * OCSP answer says is revoked fails, and so does one that must be stapled and is not; other
+ * revocation is not checked, and nothing is fetched. anchors is not needed after the call. NULL when no certificate could be read.
  */
 struct tls_client *tls_client_new(struct view anchors, unsigned max_chain);
 void tls_client_free(struct tls_client *c);
-/* name: canonical host, is SNI and reference identity; address (4 or 16 bytes) instead when name_is_address. session: may be NULL; offered, not spent. */
+/*
+ * name: canonical host; it is SNI and reference identity. When address is not empty (4 or 16 bytes) the
+ * certificate must be for that address instead, and no SNI is sent. session: may be NULL; a copy is offered, so it
+ * can be offered again; one of another name is ignored. NULL when out of memory.
+ */
 struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
                         struct tls_session *session);
 /*
- * After a finished handshake: the newest session that was received, or NULL. Holds at most an hour and
- * never past the chain's notAfter; tls_session_fresh tells. Owned by the caller.
+ * After a finished handshake: the newest session that was received and not yet taken, or NULL. (In TLS
+ * 1.3 it comes with the first reads.) Holds at most an hour from the handshake in which the certificate was
+ * verified, however often it was resumed since, and never past the chain's notAfter; tls_session_fresh tells.
+ * Owned by the caller.
  */
 struct tls_session *tls_take_session(struct tls *t);
 bool tls_session_fresh(const struct tls_session *s, uint64_t wall_seconds);
@@ -74,11 +94,15 @@ void tls_session_free(struct tls_session *s);
 enum tls_result tls_handshake(struct tls *t);
 /* Reads up to size bytes; *n says how many on TLS_DONE. Loop until TLS_WANT_READ, or bytes may wait unseen. */
 enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n);
-/* Writes some of v; *n says how many on TLS_DONE. Call again with the same or more bytes after TLS_WANT_WRITE. */
+/*
+ * Writes as much of v as the socket takes; *n says how many bytes on TLS_DONE, 0 otherwise. A record of
+ * up to 16 KiB behind them may be on its way already: the bytes that were not taken must come again,
+ * the same or more, perhaps from another place in memory, before any others.
+ */
 enum tls_result tls_write(struct tls *t, struct view v, size_t *n);
-/* Decrypted bytes wait inside. */
+/* A tls_read would give something without the socket becoming readable. */
 bool tls_pending(const struct tls *t);
-/* Sends close_notify as far as the socket takes it. */
+/* Sends close_notify as far as the socket takes it. Reading may go on. */
 void tls_shutdown(struct tls *t);
 /* Frees the connection, not its descriptor. NULL is fine. */
 void tls_free(struct tls *t);

@@ -1,0 +1,259 @@
+#include "http/tls_stream.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { READ_BUFFER = 34 * 1024 }; /* two full records with one read(2) */
+
+/* ---- the BIO: a descriptor, with bytes in front that were read before ---- */
+
+static int take_first(struct tls *t, char *p, int size) {
+    struct view v =
+        view_head(view_of(t->first + t->first_at, t->first_n - t->first_at), (size_t)size);
+    memcpy(p, v.p, v.n);
+    t->first_at += v.n;
+    if (t->first_at == t->first_n) {
+        free(t->first);
+        t->first = NULL;
+        t->first_at = t->first_n = 0;
+    }
+    return (int)v.n;
+}
+
+static int after_system_call(BIO *bio, struct tls *t, ssize_t n, int retry) {
+    if (n > 0)
+        return (int)n;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+        BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+    else
+        t->ended = true;
+    return n == 0 ? 0 : -1;
+}
+
+static int bio_read(BIO *bio, char *p, int size) {
+    struct tls *t = BIO_get_data(bio);
+    ssize_t n;
+    BIO_clear_retry_flags(bio);
+    t->dry = false;
+    if (t->first)
+        return take_first(t, p, size);
+    do
+        n = read(t->fd, p, (size_t)size);
+    while (n < 0 && errno == EINTR);
+    return after_system_call(bio, t, n, BIO_FLAGS_READ);
+}
+
+static int bio_write(BIO *bio, const char *p, int size) {
+    struct tls *t = BIO_get_data(bio);
+    ssize_t n;
+    BIO_clear_retry_flags(bio);
+    do
+        n = write(t->fd, p, (size_t)size);
+    while (n < 0 && errno == EINTR);
+    return after_system_call(bio, t, n, BIO_FLAGS_WRITE);
+}
+
+static long bio_ctrl(BIO *bio, int command, long number, void *pointer) {
+    struct tls *t = BIO_get_data(bio);
+    (void)number;
+    (void)pointer;
+    if (command == BIO_CTRL_EOF)
+        return t->ended;
+    return command == BIO_CTRL_FLUSH;
+}
+
+static BIO_METHOD *bio_method(void) {
+    static BIO_METHOD *method;
+    if (method)
+        return method;
+    BIO_METHOD *m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "stream");
+    if (m && BIO_meth_set_read(m, bio_read) && BIO_meth_set_write(m, bio_write) &&
+        BIO_meth_set_ctrl(m, bio_ctrl))
+        method = m;
+    else
+        BIO_meth_free(m);
+    return method;
+}
+
+/* ---- what both sides have ---- */
+
+int tls_start(void) {
+    const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
+                             OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
+    return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() ? 0 : ERR_CRYPTO;
+}
+
+/* The hybrid group is known from OpenSSL 3.5 on. Finite-field groups cost a server too much. */
+static bool set_groups(SSL_CTX *ctx) {
+    static const char groups[] = "X25519:P-256:P-384:P-521";
+    static const char with_hybrid[] = "X25519MLKEM768:X25519:P-256:P-384:P-521";
+    bool ok = SSL_CTX_set1_groups_list(ctx, with_hybrid) || SSL_CTX_set1_groups_list(ctx, groups);
+    ERR_clear_error();
+    return ok;
+}
+
+SSL_CTX *stream_context(const SSL_METHOD *method) {
+    SSL_CTX *ctx = tls_start() == 0 ? SSL_CTX_new(method) : NULL;
+    if (!ctx)
+        return NULL;
+    SSL_CTX_set_security_level(ctx, 2);
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_read_ahead(ctx, 1);
+    SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx))
+        return ctx;
+    SSL_CTX_free(ctx);
+    return NULL;
+}
+
+static bool set_first(struct tls *t, struct view first) {
+    if (first.n == 0)
+        return true;
+    t->first = malloc(first.n);
+    if (!t->first)
+        return false;
+    memcpy(t->first, first.p, first.n);
+    t->first_n = first.n;
+    return true;
+}
+
+struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first) {
+    struct tls *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->fd = fd;
+    t->ssl = SSL_new(ctx);
+    BIO *bio = BIO_new(bio_method());
+    if (!t->ssl || !bio || !set_first(t, first)) {
+        BIO_free(bio);
+        tls_free(t);
+        return NULL;
+    }
+    BIO_set_data(bio, t);
+    BIO_set_init(bio, 1);
+    SSL_set_bio(t->ssl, bio, bio);
+    SSL_set_app_data(t->ssl, t);
+    return t;
+}
+
+void tls_free(struct tls *t) {
+    if (!t)
+        return;
+    SSL_free(t->ssl);
+    SSL_SESSION_free(t->session);
+    free(t->first);
+    free(t);
+}
+
+/* ---- results ---- */
+
+enum tls_result stream_fail(struct tls *t, const char *error) {
+    t->failed = true;
+    t->error = error;
+    return TLS_FAILED;
+}
+
+/* Texts of OpenSSL's own tables, so never the peer's bytes. */
+static enum tls_result fail_by_library(struct tls *t) {
+    unsigned long code = ERR_peek_error();
+    long verdict = SSL_get_verify_result(t->ssl);
+    const char *text = ERR_reason_error_string(code);
+    t->failed = true;
+    if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING || (t->ended && code == 0))
+        return TLS_CUT;
+    if (t->is_client && verdict != X509_V_OK)
+        text = X509_verify_cert_error_string(verdict);
+    return stream_fail(t, text ? text : "the TLS library failed");
+}
+
+static enum tls_result result_of(struct tls *t, int returned) {
+    switch (SSL_get_error(t->ssl, returned)) {
+    case SSL_ERROR_WANT_READ:
+        t->dry = true;
+        return TLS_WANT_READ;
+    case SSL_ERROR_WANT_WRITE:
+        return TLS_WANT_WRITE;
+    case SSL_ERROR_ZERO_RETURN:
+        return TLS_EOF;
+    default:
+        return fail_by_library(t);
+    }
+}
+
+static enum tls_result after_failure(const struct tls *t) {
+    return t->error ? TLS_FAILED : TLS_CUT;
+}
+
+/* ---- the stream ---- */
+
+enum tls_result tls_handshake(struct tls *t) {
+    if (t->failed)
+        return after_failure(t);
+    ERR_clear_error();
+    int returned = SSL_do_handshake(t->ssl);
+    if (returned != 1)
+        return result_of(t, returned);
+    return t->is_client ? stream_check_client(t) : TLS_DONE;
+}
+
+enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
+    *n = 0;
+    if (t->failed)
+        return after_failure(t);
+    ERR_clear_error();
+    int returned = SSL_read_ex(t->ssl, p, size, n);
+    return returned == 1 ? TLS_DONE : result_of(t, returned);
+}
+
+/* OpenSSL writes one record a call. */
+enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
+    *n = 0;
+    while (v.n > 0) {
+        size_t written;
+        if (t->failed)
+            return after_failure(t);
+        ERR_clear_error();
+        int returned = SSL_write_ex(t->ssl, v.p, v.n, &written);
+        if (returned != 1) {
+            enum tls_result result = result_of(t, returned);
+            if (*n > 0 && result == TLS_WANT_WRITE)
+                return TLS_DONE;
+            *n = 0;
+            return result;
+        }
+        *n += written;
+        v = view_skip(v, written);
+    }
+    return TLS_DONE;
+}
+
+bool tls_pending(const struct tls *t) {
+    if (t->failed)
+        return false;
+    return t->first || SSL_pending(t->ssl) > 0 || (!t->dry && SSL_has_pending(t->ssl));
+}
+
+void tls_shutdown(struct tls *t) {
+    if (t->failed || SSL_in_init(t->ssl))
+        return;
+    ERR_clear_error();
+    if (SSL_shutdown(t->ssl) < 0)
+        ERR_clear_error();
+}
+
+const char *tls_error(const struct tls *t) {
+    return t->error ? t->error : "the connection ended";
+}
+
+const char *tls_version(const struct tls *t) {
+    return SSL_get_version(t->ssl);
+}
+
+bool tls_resumed(const struct tls *t) {
+    return SSL_session_reused(t->ssl);
+}

@@ -1,0 +1,200 @@
+#include "http/anchors.h"
+#include "http/staple.h"
+#include "http/tls_stream.h"
+
+#include <openssl/x509v3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SESSION_SECONDS = 3600 };
+
+struct tls_client {
+    SSL_CTX *ctx;
+    unsigned max_chain;
+};
+
+struct tls_session {
+    SSL_SESSION *session;
+    char name[256];
+    uint64_t fresh_until;
+};
+
+/* ---- verification ---- */
+
+static int verify(X509_STORE_CTX *ctx, void *arg) {
+    const struct tls_client *c = arg;
+    STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(ctx);
+    if (sk_X509_num(sent) > (int)c->max_chain) {
+        X509_STORE_CTX_set_error(ctx, X509_V_ERR_CERT_CHAIN_TOO_LONG);
+        return 0;
+    }
+    return X509_verify_cert(ctx);
+}
+
+/* A copy: the original is spoiled when its connection ends without close_notify. */
+static int keep_session(SSL *ssl, SSL_SESSION *session) {
+    struct tls *t = SSL_get_app_data(ssl);
+    SSL_SESSION_free(t->session);
+    t->session = SSL_SESSION_dup(session);
+    return 0;
+}
+
+static bool set_verification(struct tls_client *c) {
+    X509_VERIFY_PARAM *param = SSL_CTX_get0_param(c->ctx);
+    SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_cert_verify_callback(c->ctx, verify, c);
+    X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
+                                               X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    SSL_CTX_set_tlsext_status_type(c->ctx, TLSEXT_STATUSTYPE_ocsp);
+    X509_VERIFY_PARAM_set_depth(param, (int)c->max_chain);
+    X509_VERIFY_PARAM_set_auth_level(param, 2);
+    return X509_VERIFY_PARAM_set_flags(param, X509_V_FLAG_TRUSTED_FIRST) &&
+           X509_VERIFY_PARAM_set_purpose(param, X509_PURPOSE_SSL_SERVER);
+}
+
+static bool set_up(struct tls_client *c, struct view anchors) {
+    static const uint8_t protocols[] = "\x08http/1.1";
+    if (!c->ctx || anchors_add(SSL_CTX_get_cert_store(c->ctx), anchors) != 0 ||
+        !set_verification(c))
+        return false;
+    SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(c->ctx, keep_session);
+    return SSL_CTX_set_alpn_protos(c->ctx, protocols, sizeof protocols - 1) == 0 &&
+           SSL_CTX_set_cipher_list(c->ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES");
+}
+
+struct tls_client *tls_client_new(struct view anchors, unsigned max_chain) {
+    struct tls_client *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->ctx = stream_context(TLS_client_method());
+    c->max_chain = max_chain;
+    if (set_up(c, anchors))
+        return c;
+    tls_client_free(c);
+    return NULL;
+}
+
+void tls_client_free(struct tls_client *c) {
+    if (!c)
+        return;
+    SSL_CTX_free(c->ctx);
+    free(c);
+}
+
+/* ---- connections ---- */
+
+static bool set_identity(struct tls *t, const char *name, struct view address) {
+    X509_VERIFY_PARAM *param = SSL_get0_param(t->ssl);
+    if (view_cstr(view_str(name), t->name, sizeof t->name) != 0)
+        return false;
+    if (address.n > 0)
+        return X509_VERIFY_PARAM_set1_ip(param, address.p, address.n);
+    /* A name that begins with a dot would mean any sub-domain to OpenSSL. */
+    return name[0] && name[0] != '.' && X509_VERIFY_PARAM_set1_host(param, name, 0) &&
+           SSL_set_tlsext_host_name(t->ssl, name);
+}
+
+/* A TLS 1.3 session is spent by its first use, so a copy is. */
+static bool offer(struct tls *t, const struct tls_session *s) {
+    if (!s || strcmp(s->name, t->name) != 0)
+        return true;
+    SSL_SESSION *copy = SSL_SESSION_dup(s->session);
+    bool ok = copy && SSL_set_session(t->ssl, copy);
+    SSL_SESSION_free(copy);
+    t->fresh_until = s->fresh_until;
+    return ok;
+}
+
+struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
+                        struct tls_session *session) {
+    struct tls *t = stream_new(c->ctx, fd, (struct view){NULL, 0});
+    if (!t)
+        return NULL;
+    t->is_client = true;
+    if (!set_identity(t, name, address) || !offer(t, session)) {
+        tls_free(t);
+        return NULL;
+    }
+    SSL_set_connect_state(t->ssl);
+    return t;
+}
+
+static uint64_t seconds_of(const ASN1_TIME *time) {
+    struct tm tm;
+    if (ASN1_TIME_to_tm(time, &tm) != 1)
+        return 0;
+    time_t seconds = timegm(&tm);
+    return seconds > 0 ? (uint64_t)seconds : 0;
+}
+
+/* An hour from now, but not past any certificate of the chain. */
+static uint64_t fresh_until(const SSL *ssl) {
+    STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
+    uint64_t until = (uint64_t)time(NULL) + SESSION_SECONDS;
+    for (int i = 0; i < sk_X509_num(chain); i++) {
+        uint64_t end = seconds_of(X509_get0_notAfter(sk_X509_value(chain, i)));
+        if (end < until)
+            until = end;
+    }
+    return until;
+}
+
+static const char *revocation(SSL *ssl) {
+    const unsigned char *der;
+    long n = SSL_get_tlsext_status_ocsp_resp(ssl, &der);
+    STACK_OF(X509) *chain = SSL_get0_verified_chain(ssl);
+    X509_STORE *store = SSL_CTX_get_cert_store(SSL_get_SSL_CTX(ssl));
+    enum staple staple = staple_check(view_of(der, n > 0 ? (size_t)n : 0), chain, store);
+    if (staple == STAPLE_REVOKED)
+        return "the upstream's certificate is revoked";
+    if (staple != STAPLE_GOOD && staple_is_must(sk_X509_value(chain, 0)))
+        return "the upstream's certificate must come with a good OCSP answer, and does not";
+    return NULL;
+}
+
+/* A full handshake: the certificate was verified in it. */
+static enum tls_result check_full(struct tls *t) {
+    const char *revoked = revocation(t->ssl);
+    if (revoked)
+        return stream_fail(t, revoked);
+    t->fresh_until = fresh_until(t->ssl);
+    return TLS_DONE;
+}
+
+enum tls_result stream_check_client(struct tls *t) {
+    const unsigned char *protocol;
+    unsigned n;
+    SSL_get0_alpn_selected(t->ssl, &protocol, &n);
+    if (n > 0 && !view_equal(view_of(protocol, n), VIEW("http/1.1")))
+        return stream_fail(t, "the upstream chose a protocol that was not offered");
+    if (SSL_get_verify_result(t->ssl) != X509_V_OK)
+        return stream_fail(t, "the upstream's certificate was not verified");
+    return SSL_session_reused(t->ssl) ? TLS_DONE : check_full(t);
+}
+
+/* ---- sessions ---- */
+
+struct tls_session *tls_take_session(struct tls *t) {
+    struct tls_session *s =
+        t->session && SSL_SESSION_is_resumable(t->session) ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    s->session = t->session;
+    t->session = NULL;
+    s->fresh_until = t->fresh_until;
+    memcpy(s->name, t->name, sizeof s->name);
+    return s;
+}
+
+bool tls_session_fresh(const struct tls_session *s, uint64_t wall_seconds) {
+    return wall_seconds < s->fresh_until;
+}
+
+void tls_session_free(struct tls_session *s) {
+    if (!s)
+        return;
+    SSL_SESSION_free(s->session);
+    free(s);
+}

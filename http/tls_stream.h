@@ -1,0 +1,37 @@
+/*
+ * What tls.c, tls_server.c and tls_client.c share: one connection. No other
+ * file includes it.
+ */
+#ifndef HTTP_TLS_STREAM_H
+#define HTTP_TLS_STREAM_H
+
+#include "http/tls.h"
+
+#include <openssl/ssl.h>
+
+struct tls {
+    SSL *ssl;
+    int fd;
+    uint8_t *first; /* bytes read before TLS began, until they are used up */
+    size_t first_at, first_n;
+    bool dry;    /* the last read used up all that came from fd */
+    bool ended;  /* read(2) told the end, or an error of the connection */
+    bool failed; /* no call into ssl any more */
+    const char *error;
+    /* client side */
+    bool is_client;
+    char name[256];       /* what sessions are for */
+    uint64_t fresh_until; /* wall seconds; of the handshake that verified the certificate */
+    SSL_SESSION *session; /* the newest that was received */
+};
+
+/* Settings that both sides have. NULL on failure. */
+SSL_CTX *stream_context(const SSL_METHOD *method);
+/* A connection without handshake; owns nothing of the caller. NULL when out of memory. */
+struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first);
+/* Client side, once the handshake is complete: the last checks. */
+enum tls_result stream_check_client(struct tls *t);
+/* error: static. */
+enum tls_result stream_fail(struct tls *t, const char *error);
+
+#endif

@@ -3,7 +3,9 @@
  * bytes or facts out. Inspect holds no secret and no descriptor but its channels.
  *
  * A job is one body. Answers keep order within a job. Egress sends at most
- * INSPECT_WINDOW bytes of a job that were not yet answered.
+ * INSPECT_WINDOW bytes of a job that were not yet answered. A job ends with
+ * INSPECT_FOUND, INSPECT_DONE, INSPECT_BAD or INSPECT_CLOSE; what egress sends
+ * for an ended job is ignored, so that both ends may end it at once.
  */
 #ifndef EGRESS_INSPECT_MESSAGES_H
 #define EGRESS_INSPECT_MESSAGES_H
@@ -30,8 +32,9 @@ enum {
 
 /* inspect to egress */
 enum {
-    INSPECT_PLAIN =
-        1, /* decompression: u32 encoded bytes consumed so far in this piece (credit), then plain bytes */
+    /* decompression: u32 encoded bytes that are done with (credit), then plain bytes. 0 while these
+     * bytes go on giving output: the credit comes with the last of it. */
+    INSPECT_PLAIN = 1,
     INSPECT_CLEAR = 2, /* credentials: u32 bytes that are clean and may be sent on */
     INSPECT_FOUND =
         3, /* block name of the body's field that would be read as a credential, block value's beginning (at most 128 bytes) */

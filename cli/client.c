@@ -1,0 +1,197 @@
+#include "cli/client.h"
+
+#include "base/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { CONFIG_MAX = 1 << 20, HEADER_FD = 1, OUR_ID = 1 };
+
+/* ---- the configuration ---- */
+
+static int read_all(const char *path, struct buf *out) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int result = fd < 0 ? ERR_SYSTEM : child_read_file(fd, CONFIG_MAX, out);
+    if (result == 0)
+        return EXIT_YES;
+    if (fd < 0 && errno == EACCES)
+        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
+    return cli_fail(EXIT_INVALID, "%s: %s", path, fd < 0 ? strerror(errno) : err_text(result));
+}
+
+static int parse(const char *path, struct view text, struct config *out) {
+    struct policy_errors *errors = calloc(1, sizeof *errors);
+    if (!errors)
+        return cli_fail(EXIT_INVALID, "no memory");
+    int result = config_read(text, path, out, errors);
+    for (size_t i = 0; result != 0 && i < errors->n; i++)
+        fprintf(stderr, "%s:%u:%u: %s\n", path, errors->at[i].at.line, errors->at[i].at.column,
+                errors->at[i].text);
+    free(errors);
+    return result == 0 ? EXIT_YES : cli_fail(EXIT_INVALID, "%s cannot be used", path);
+}
+
+int client_config(const struct cli *cli, struct config *out) {
+    struct buf text;
+    buf_init(&text, CONFIG_MAX + 8192);
+    int code = read_all(cli->config, &text);
+    if (code == EXIT_YES)
+        code = parse(cli->config, buf_view(&text), out);
+    buf_free(&text);
+    return code;
+}
+
+/* ---- the socket ---- */
+
+static int connect_to(const char *path, int *out) {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    size_t n = strlen(path);
+    if (n >= sizeof a.sun_path)
+        return cli_fail(EXIT_INVALID, "%s: the path is too long for a socket", path);
+    memcpy(a.sun_path, path, n);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) {
+        *out = fd;
+        return EXIT_YES;
+    }
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    if (why == EACCES || why == EPERM)
+        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(why));
+    return cli_fail(EXIT_UNREACHABLE, "the daemon is not reachable at %s: %s", path, strerror(why));
+}
+
+static ssize_t send_some(int s, struct view v, int fd) {
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr align;
+    } control = {{0}};
+    struct iovec iov = {(void *)(uintptr_t)v.p, v.n};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (fd >= 0) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    }
+    return sendmsg(s, &msg, MSG_NOSIGNAL);
+}
+
+/* The descriptor goes with the first byte. */
+static int send_ask(int s, uint16_t type, struct view body, int fd) {
+    struct buf b;
+    buf_init(&b, CHANNEL_HEADER_SIZE + CONTROL_ASK_MAX);
+    buf_put_u32(&b, (uint32_t)body.n);
+    buf_put_u16(&b, type);
+    buf_put_u16(&b, fd >= 0 ? HEADER_FD : 0);
+    buf_put_u32(&b, OUR_ID);
+    buf_put_u32(&b, 0);
+    buf_put(&b, body);
+    int result = buf_ok(&b) ? 0 : ERR_LIMIT;
+    while (result == 0 && buf_len(&b) > 0) {
+        ssize_t n = send_some(s, buf_view(&b), fd);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            result = ERR_SYSTEM;
+        else
+            buf_consume(&b, (size_t)n);
+        fd = -1;
+    }
+    buf_free(&b);
+    return result;
+}
+
+/* Reads one whole frame; only CONTROL_DONE is expected. */
+static int read_answer(int s, struct buf *in) {
+    for (;;) {
+        struct reader r = reader_of(buf_view(in));
+        uint32_t length = read_u32(&r);
+        uint16_t type = read_u16(&r);
+        read_bytes(&r, CHANNEL_HEADER_SIZE - 6);
+        if (!r.bad && (type != CONTROL_DONE || length > CHANNEL_BODY_MAX))
+            return ERR_BAD;
+        read_bytes(&r, length);
+        if (!r.bad)
+            return 0;
+        uint8_t *p = buf_reserve(in, 65536);
+        ssize_t n = p ? read(s, p, 65536) : 0;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? ERR_SYSTEM : ERR_CLOSED;
+        buf_commit(in, (size_t)n);
+    }
+}
+
+static int exit_code_of(int err, uint32_t id) {
+    if (err == 0)
+        return EXIT_YES;
+    if (id == 0 && err == ERR_DENIED)
+        return EXIT_PERMISSION;
+    return err == ERR_CLOSED ? EXIT_UNREACHABLE : EXIT_NO;
+}
+
+/* What the frame says: the JSON into text, or the sentence to the operator. */
+static int take_answer(struct view frame, struct buf *text) {
+    struct reader r = reader_of(view_skip(frame, 8));
+    uint32_t id = read_u32(&r);
+    read_u32(&r);
+    int err = -(int)read_u8(&r);
+    struct view said = read_block(&r, CHANNEL_BODY_MAX);
+    if (r.bad)
+        return cli_fail(EXIT_UNREACHABLE, "the daemon's answer is malformed");
+    int code = exit_code_of(err, id);
+    if (code != EXIT_YES)
+        return cli_fail(code, "%.*s", VIEW_ARG(said));
+    buf_put(text, said);
+    return buf_ok(text) ? EXIT_YES : cli_fail(EXIT_NO, "the daemon's answer is too long");
+}
+
+int client_ask_at(const char *path, uint16_t type, struct view body, int fd, struct buf *text,
+                  bool *told) {
+    struct buf in;
+    int s = -1;
+    if (told)
+        *told = false;
+    int code = connect_to(path, &s);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&in, CHANNEL_BODY_MAX + 131072);
+    /* Who is turned away may find its request refused, and has an answer to read all the same. */
+    int sent = send_ask(s, type, body, fd);
+    int result = read_answer(s, &in);
+    close(s);
+    if (result == 0)
+        code = take_answer(buf_view(&in), text);
+    else
+        code = cli_fail(EXIT_UNREACHABLE, "the daemon closed the connection: %s",
+                        err_text(sent != 0 ? sent : result));
+    if (told)
+        *told = result == 0;
+    buf_free(&in);
+    return code;
+}
+
+int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
+               bool *told) {
+    struct config config;
+    if (told)
+        *told = false;
+    int code = client_config(cli, &config);
+    if (code != EXIT_YES)
+        return code;
+    code = client_ask_at(config.control, type, body, fd, text, told);
+    config_free(&config);
+    return code;
+}

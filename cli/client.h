@@ -1,0 +1,31 @@
+/*
+ * The command's end of the control socket (daemon/control_messages.h), in
+ * plain blocking code, and the configuration that says where it is.
+ */
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+
+#include "cli/command.h"
+#include "daemon/config.h"
+#include "daemon/control_messages.h"
+
+/*
+ * Reads the configuration named by --config or $EXEAT_CONFIG. EXIT_YES, or an
+ * exit code after saying what is wrong; out then holds nothing.
+ */
+int client_config(const struct cli *cli, struct config *out);
+
+/*
+ * Asks the daemon one thing and waits for its answer. fd: -1, or a descriptor
+ * that goes along (and stays open here). EXIT_YES with the answer's JSON
+ * appended to text; otherwise an exit code, after the daemon's or our own
+ * sentence was printed. *told, if not NULL, says whether the daemon answered:
+ * false means that what was asked may have been done or not.
+ */
+int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
+               bool *told);
+/* The same with a known socket; for tests. */
+int client_ask_at(const char *path, uint16_t type, struct view body, int fd, struct buf *text,
+                  bool *told);
+
+#endif

@@ -1,0 +1,211 @@
+#include "cli/environment.h"
+
+#include "base/json.h"
+#include "cli/json_scan.h"
+
+#include <string.h>
+
+enum { VARIABLE_SIZE = 80 };
+
+enum kind {
+    PROXY,  /* the proxy's URL */
+    SOCKET, /* path of the sandbox's Unix socket */
+    BUNDLE, /* replaces the system's roots */
+    CA,     /* adds to the system's roots */
+    FIXED,
+};
+
+static const struct variable {
+    const char *name;
+    enum kind kind;
+    const char *value; /* FIXED */
+} variables[] = {
+    {"http_proxy", PROXY, NULL},
+    {"https_proxy", PROXY, NULL},
+    {"all_proxy", PROXY, NULL},
+    {"HTTP_PROXY", PROXY, NULL},
+    {"HTTPS_PROXY", PROXY, NULL},
+    {"ALL_PROXY", PROXY, NULL},
+    {"no_proxy", FIXED, "localhost,127.0.0.1,::1"},
+    {"NO_PROXY", FIXED, "localhost,127.0.0.1,::1"},
+    {"grpc_proxy", PROXY, NULL},
+    {"npm_config_proxy", PROXY, NULL},
+    {"npm_config_https_proxy", PROXY, NULL},
+    {"YARN_HTTP_PROXY", PROXY, NULL},
+    {"YARN_HTTPS_PROXY", PROXY, NULL},
+    {"CARGO_HTTP_PROXY", PROXY, NULL},
+    {"NODE_USE_ENV_PROXY", FIXED, "1"},
+    {"GIT_HTTP_PROXY_AUTHMETHOD", FIXED, "basic"},
+    {"EXEAT_SOCKET", SOCKET, NULL},
+    {"SSL_CERT_FILE", BUNDLE, NULL},
+    {"CURL_CA_BUNDLE", BUNDLE, NULL},
+    {"REQUESTS_CA_BUNDLE", BUNDLE, NULL},
+    {"PIP_CERT", BUNDLE, NULL},
+    {"AWS_CA_BUNDLE", BUNDLE, NULL},
+    {"npm_config_cafile", BUNDLE, NULL},
+    {"YARN_HTTPS_CA_FILE_PATH", BUNDLE, NULL},
+    {"GIT_SSL_CAINFO", BUNDLE, NULL},
+    {"CARGO_HTTP_CAINFO", BUNDLE, NULL},
+    {"NIX_SSL_CERT_FILE", BUNDLE, NULL},
+    {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", BUNDLE, NULL},
+    {"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", BUNDLE, NULL},
+    {"HTTPLIB2_CA_CERTS", BUNDLE, NULL},
+    {"PERL_LWP_SSL_CA_FILE", BUNDLE, NULL},
+    {"HTTPS_CA_FILE", BUNDLE, NULL},
+    {"BUNDLE_SSL_CA_CERT", BUNDLE, NULL},
+    {"COMPOSER_CAFILE", BUNDLE, NULL},
+    {"CODEX_CA_CERTIFICATE", BUNDLE, NULL},
+    {"NODE_EXTRA_CA_CERTS", CA, NULL},
+    {"DENO_CERT", CA, NULL},
+};
+
+enum { N_VARIABLES = sizeof variables / sizeof *variables };
+
+/* Names that mean something to the shell or the loader that evaluates them. */
+static const char *const reserved[] = {
+    "PATH", "HOME",   "USER",       "SHELL",    "PWD",
+    "IFS",  "ENV",    "BASH_ENV",   "CDPATH",   "LANG",
+    "TERM", "TMPDIR", "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH",
+    "PS4",
+};
+
+static struct view value_of(const struct environment *e, const struct variable *v) {
+    switch (v->kind) {
+    case PROXY:
+        return e->proxy_url;
+    case SOCKET:
+        return e->socket;
+    case BUNDLE:
+        return e->bundle;
+    case CA:
+        return e->ca;
+    default:
+        return view_str(v->value);
+    }
+}
+
+/* ---- credentials ---- */
+
+static bool is_taken(const char *name) {
+    for (size_t i = 0; i < N_VARIABLES; i++)
+        if (strcmp(variables[i].name, name) == 0)
+            return true;
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+        if (strcmp(reserved[i], name) == 0)
+            return true;
+    return false;
+}
+
+bool environment_variable(struct view credential, char *out, size_t size) {
+    size_t at = 0;
+    if (credential.n == 0 || credential.n + 2 > size)
+        return false;
+    if (is_digit(credential.p[0]))
+        out[at++] = '_';
+    for (size_t i = 0; i < credential.n; i++) {
+        uint8_t c = credential.p[i];
+        if (!is_alnum(c) && c != '-' && c != '.' && c != '_')
+            return false;
+        out[at++] = (char)(!is_alnum(c) ? '_' : c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    }
+    out[at] = 0;
+    return !is_taken(out);
+}
+
+/* Whether an earlier credential has the same variable ("a-b" and "a.b"). */
+static bool is_repeated(const struct environment *e, size_t which, const char *name) {
+    char other[VARIABLE_SIZE];
+    for (size_t i = 0; i < which; i++)
+        if (environment_variable(e->credentials[i].name, other, sizeof other) &&
+            strcmp(other, name) == 0)
+            return true;
+    return false;
+}
+
+static bool variable_at(const struct environment *e, size_t i, char name[VARIABLE_SIZE]) {
+    return environment_variable(e->credentials[i].name, name, VARIABLE_SIZE) &&
+           !is_repeated(e, i, name);
+}
+
+/* ---- the shell's words ---- */
+
+static void put_export(struct buf *out, const char *name, struct view value) {
+    buf_printf(out, "export %s='", name);
+    for (size_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '\'')
+            buf_put_str(out, "'\\''");
+        else
+            buf_put_u8(out, value.p[i]);
+    }
+    buf_put_str(out, "'\n");
+}
+
+void environment_write_sh(const struct environment *e, struct buf *out) {
+    char name[VARIABLE_SIZE];
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        struct view value = value_of(e, &variables[i]);
+        if (!view_is_empty(value))
+            put_export(out, variables[i].name, value);
+    }
+    for (size_t i = 0; i < e->n_credentials; i++) {
+        if (variable_at(e, i, name))
+            put_export(out, name, e->credentials[i].placeholder);
+        else
+            buf_printf(out, "# credential %.*s: its variable would hide another one\n",
+                       VIEW_ARG(e->credentials[i].name));
+    }
+}
+
+/* ---- JSON ---- */
+
+void environment_write_json(const struct environment *e, struct buf *out) {
+    char name[VARIABLE_SIZE];
+    buf_put_str(out, "{");
+    json_put_text(out, "sandbox", e->sandbox);
+    buf_put_str(out, ",\"variables\":{");
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        struct view value = value_of(e, &variables[i]);
+        if (!view_is_empty(value))
+            json_put_text(out, variables[i].name, value);
+    }
+    for (size_t i = 0; i < e->n_credentials; i++)
+        if (variable_at(e, i, name))
+            json_put_text(out, name, e->credentials[i].placeholder);
+    buf_put_str(out, "},\"credentials\":{");
+    for (size_t i = 0; i < e->n_credentials; i++) {
+        char text[VARIABLE_SIZE];
+        if (view_cstr(e->credentials[i].name, text, sizeof text) == 0)
+            json_put_text(out, text, e->credentials[i].placeholder);
+    }
+    buf_put_str(out, "}}\n");
+}
+
+/* ---- what broker answers ---- */
+
+/* Names, tokens and placeholders hold nothing that JSON or a shell would escape. */
+static bool read_word(struct view object, const char *name, struct view *word) {
+    struct view value;
+    if (!json_member(object, name, &value) || !json_word(value, word) || word->n == 0)
+        return false;
+    for (size_t i = 0; i < word->n; i++)
+        if (!is_alnum(word->p[i]) && !memchr("-_.:", word->p[i], 4))
+            return false;
+    return true;
+}
+
+int environment_read_issued(struct view json, struct environment *e, struct view *token) {
+    struct view list, rest, object;
+    e->n_credentials = 0;
+    if (!read_word(json, "name", &e->sandbox) || !read_word(json, "token", token) ||
+        !json_member(json, "placeholders", &list))
+        return ERR_BAD;
+    rest = json_array(list);
+    while (json_element(&rest, &object)) {
+        size_t i = e->n_credentials;
+        if (i == CREDENTIALS_MAX || !read_word(object, "credential", &e->credentials[i].name) ||
+            !read_word(object, "value", &e->credentials[i].placeholder))
+            return ERR_BAD;
+        e->n_credentials++;
+    }
+    return 0;
+}

@@ -1,0 +1,45 @@
+/*
+ * The environment of a sandbox: the variables that make ordinary clients use
+ * exeat, trust its CA and find their placeholders. One table; adding a
+ * variable is adding a row. Pure.
+ */
+#ifndef CLI_ENVIRONMENT_H
+#define CLI_ENVIRONMENT_H
+
+#include "base/bytes.h"
+
+enum { CREDENTIALS_MAX = 256 };
+
+struct environment {
+    struct view sandbox;
+    struct view
+        proxy_url; /* "http://127.0.0.1:3128"; empty: the sandbox's listener is a Unix socket */
+    struct view socket; /* its path, or empty */
+    struct view
+        bundle;     /* PEM: the system's roots and ours, for variables that replace the system's */
+    struct view ca; /* PEM: ours alone, for variables that add to them */
+    struct {
+        struct view name, placeholder;
+    } credentials[CREDENTIALS_MAX];
+    size_t n_credentials;
+};
+
+/*
+ * Reads the answer to CONTROL_SANDBOX_ADD into e's sandbox and credentials and
+ * into token; views point into json. ERR_BAD for anything broker does not write.
+ */
+MUST_USE int environment_read_issued(struct view json, struct environment *e, struct view *token);
+
+/* `export NAME='value'` lines, fit for eval. A credential whose variable would hide another one is left out with a comment. */
+void environment_write_sh(const struct environment *e, struct buf *out);
+/* {"sandbox":...,"variables":{"NAME":"value",...},"credentials":{"name":"placeholder",...}} */
+void environment_write_json(const struct environment *e, struct buf *out);
+
+/*
+ * The variable of a credential: upper case, '-' and '.' as '_', with a '_'
+ * before a digit. False when it does not fit in size or would be a variable
+ * that means something else to a shell or to the table.
+ */
+bool environment_variable(struct view credential, char *out, size_t size);
+
+#endif

@@ -1,0 +1,58 @@
+#include "cli/options.h"
+
+#include "cli/command.h"
+
+#include <string.h>
+
+static const struct option_spec *find(const struct option_spec *specs, const char *argument) {
+    for (; specs->name; specs++) {
+        size_t n = strlen(specs->name);
+        if (strncmp(argument, specs->name, n) == 0 &&
+            (argument[n] == 0 || (argument[n] == '=' && specs->value)))
+            return specs;
+    }
+    return NULL;
+}
+
+/* How many arguments the option took, or -1. */
+static int take_option(int left, char **argv, const struct option_spec *specs) {
+    const struct option_spec *o = find(specs, argv[0]);
+    if (!o) {
+        cli_fail(EXIT_USAGE, "there is no option %s here", argv[0]);
+        return -1;
+    }
+    if (o->flag) {
+        *o->flag = true;
+        return 1;
+    }
+    const char *equals = strchr(argv[0], '=');
+    if (!equals && left < 2) {
+        cli_fail(EXIT_USAGE, "%s needs a value", o->name);
+        return -1;
+    }
+    *o->value = equals ? equals + 1 : argv[1];
+    return equals ? 1 : 2;
+}
+
+int options_read(int argc, char **argv, const struct option_spec *specs, const char **positional,
+                 int n) {
+    int found = 0;
+    bool options = true;
+    for (int i = 0; i < argc;) {
+        if (options && strcmp(argv[i], "--") == 0) {
+            options = false;
+            i++;
+        } else if (options && argv[i][0] == '-' && argv[i][1] != 0) {
+            int taken = take_option(argc - i, argv + i, specs);
+            if (taken < 0)
+                return EXIT_USAGE;
+            i += taken;
+        } else if (found == n) {
+            return cli_fail(EXIT_USAGE, "there is an argument too many; `--help` tells the usage");
+        } else {
+            positional[found++] = argv[i++];
+        }
+    }
+    return found == n ? EXIT_YES
+                      : cli_fail(EXIT_USAGE, "an argument is missing; `--help` tells the usage");
+}

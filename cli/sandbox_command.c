@@ -1,0 +1,176 @@
+#include "cli/environment.h"
+#include "cli/list.h"
+#include "cli/options.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { URL_MAX = 512, OUTPUT_MAX = 1 << 20 };
+
+/* ---- where the sandbox reaches exeat ---- */
+
+static bool lane_names(const struct config_lane *lane, struct view sandbox) {
+    struct view names = lane->names, name;
+    while (lane_sandbox(&names, &name))
+        if (view_equal(name, sandbox))
+            return true;
+    return false;
+}
+
+/* The lane that names the sandbox, else the one for everybody. */
+static const struct config_lane *find_lane(const struct config *c, struct view sandbox) {
+    const struct config_lane *everybody = NULL;
+    for (const struct config_lane *lane = c->lanes; lane; lane = lane->next) {
+        if (lane_names(lane, sandbox))
+            return lane;
+        if (lane->everybody)
+            everybody = lane;
+    }
+    return everybody;
+}
+
+/* A listener on TCP before one on a Unix socket: fewer clients speak to the latter. */
+static const struct config_listener *find_listener(const struct config *c, uint32_t lane) {
+    const struct config_listener *found = NULL;
+    for (const struct config_listener *l = c->listeners; l; l = l->next)
+        if (l->lane == lane && (!found || (found->is_unix && !l->is_unix)))
+            found = l;
+    return found;
+}
+
+/* A wildcard is where to listen, not where to connect. */
+static void put_address(const struct address *a, struct buf *out) {
+    char text[64];
+    if (address_classify(a) == ADDRESS_UNSPECIFIED) {
+        buf_put_str(out, a->family == 4 ? "127.0.0.1" : "[::1]");
+        return;
+    }
+    address_format(a, text);
+    buf_printf(out, a->family == 4 ? "%s" : "[%s]", text);
+}
+
+static void put_url(const struct config_lane *lane, const struct config_listener *l,
+                    const struct environment *e, struct view token, struct buf *out) {
+    buf_put_str(out, "http://");
+    if (lane->shared)
+        buf_printf(out, "%.*s:%.*s@", VIEW_ARG(e->sandbox), VIEW_ARG(token));
+    put_address(&l->address, out);
+    buf_printf(out, ":%u", l->port);
+}
+
+/* ---- add ---- */
+
+static void put_path(const struct config *c, const char *name, struct buf *out) {
+    char state[PATH_MAX];
+    buf_printf(out, "%s/%s", realpath(c->state, state) ? state : c->state, name);
+}
+
+static int print(const struct environment *e, bool json) {
+    struct buf out;
+    buf_init(&out, OUTPUT_MAX);
+    if (json)
+        environment_write_json(e, &out);
+    else
+        environment_write_sh(e, &out);
+    bool ok = buf_ok(&out) && fwrite(buf_view(&out).p, 1, buf_len(&out), stdout) == buf_len(&out);
+    buf_free(&out);
+    return ok ? EXIT_YES : cli_fail(EXIT_NO, "the environment could not be printed");
+}
+
+static int show(const struct config *c, struct view answer, bool json) {
+    struct environment e = {.n_credentials = 0};
+    struct view token;
+    struct buf url, bundle, ca;
+    if (environment_read_issued(answer, &e, &token) != 0)
+        return cli_fail(EXIT_NO, "the daemon's answer is malformed");
+    const struct config_lane *lane = find_lane(c, e.sandbox);
+    const struct config_listener *l = lane ? find_listener(c, lane->id) : NULL;
+    if (!l)
+        return cli_fail(EXIT_INVALID, "no `listen` of the configuration is for this sandbox");
+    buf_init(&url, URL_MAX);
+    buf_init(&bundle, PATH_MAX);
+    buf_init(&ca, PATH_MAX);
+    put_path(c, "public/bundle.pem", &bundle);
+    put_path(c, "public/ca.pem", &ca);
+    if (!l->is_unix)
+        put_url(lane, l, &e, token, &url);
+    e.socket = view_str(l->path);
+    e.proxy_url = buf_view(&url);
+    e.bundle = buf_view(&bundle);
+    e.ca = buf_view(&ca);
+    int code = print(&e, json);
+    buf_free(&url);
+    buf_free(&bundle);
+    buf_free(&ca);
+    return code;
+}
+
+static int add(const struct config *c, const char *name, bool json) {
+    struct buf body, answer;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&answer, BROKER_TEXT_MAX);
+    buf_put_block(&body, view_str(name));
+    int code = buf_ok(&body) ? client_ask_at(c->control, CONTROL_SANDBOX_ADD, buf_view(&body), -1,
+                                             &answer, NULL)
+                             : cli_fail(EXIT_USAGE, "the name is too long");
+    if (code == EXIT_YES)
+        code = show(c, buf_view(&answer), json);
+    buf_free(&body);
+    buf_free(&answer);
+    return code;
+}
+
+int command_sandbox_add(const struct cli *cli, int argc, char **argv) {
+    const char *name, *format = cli->json ? "json" : "sh";
+    const struct option_spec specs[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
+    struct config config;
+    int code = options_read(argc, argv, specs, &name, 1);
+    if (code != EXIT_YES)
+        return code;
+    if (strcmp(format, "sh") != 0 && strcmp(format, "json") != 0)
+        return cli_fail(EXIT_USAGE, "--format is sh or json");
+    code = client_config(cli, &config);
+    if (code != EXIT_YES)
+        return code;
+    code = add(&config, name, strcmp(format, "json") == 0);
+    config_free(&config);
+    return code;
+}
+
+/* ---- remove and list ---- */
+
+int command_sandbox_remove(const struct cli *cli, int argc, char **argv) {
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    const char *name;
+    struct buf body, text;
+    int code = options_read(argc, argv, none, &name, 1);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&text, BROKER_TEXT_MAX);
+    buf_put_block(&body, view_str(name));
+    code = buf_ok(&body) ? client_ask(cli, CONTROL_SANDBOX_REMOVE, buf_view(&body), -1, &text, NULL)
+                         : cli_fail(EXIT_USAGE, "the name is too long");
+    if (code == EXIT_YES && cli->json)
+        printf("%.*s\n", VIEW_ARG(buf_view(&text)));
+    else if (code == EXIT_YES)
+        printf("%s: its token and placeholders have ended\n", name);
+    buf_free(&body);
+    buf_free(&text);
+    return code;
+}
+
+int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
+    static const struct list_column columns[] = {
+        {"NAME", "name", LIST_TEXT},
+        {"DECLARED", "declared", LIST_YES_NO},
+        {"ISSUED", "registered", LIST_YES_NO},
+        {"CREDENTIALS", "credentials", LIST_WORDS},
+        {NULL, NULL, LIST_TEXT},
+    };
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    int code = options_read(argc, argv, none, NULL, 0);
+    return code == EXIT_YES ? list_ask(cli, CONTROL_SANDBOX_LIST, columns) : code;
+}

@@ -1,0 +1,112 @@
+#include "cli/list.h"
+#include "cli/options.h"
+#include "cli/source.h"
+
+#include <stdio.h>
+
+struct secret_options {
+    const char *name, *like, *file;
+    bool allow_short;
+};
+
+static int read_options(int argc, char **argv, bool with_like, struct secret_options *o) {
+    const struct option_spec specs[] = {
+        {"--file", &o->file, NULL},
+        {"--allow-short", NULL, &o->allow_short},
+        {with_like ? "--like" : NULL, &o->like, NULL},
+        {NULL, NULL, NULL},
+    };
+    *o = (struct secret_options){.like = ""};
+    return options_read(argc, argv, specs, &o->name, 1);
+}
+
+/* What was done, as JSON or as a sentence. */
+static void tell(const struct cli *cli, struct view json, const char *name, const char *done) {
+    if (cli->json)
+        printf("%.*s\n", VIEW_ARG(json));
+    else
+        printf("%s: %s\n", name, done);
+}
+
+/* The value's descriptor goes to broker; this process never reads it. */
+static int give(const struct cli *cli, uint16_t type, const struct secret_options *o,
+                struct view body, const char *done) {
+    struct buf text;
+    char prompt[128];
+    int fd = -1;
+    snprintf(prompt, sizeof prompt, "value of %.64s (not shown): ", o->name);
+    int code = source_open(o->file, prompt, &fd);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&text, BROKER_TEXT_MAX);
+    code = client_ask(cli, type, body, fd, &text, NULL);
+    source_close(fd);
+    if (code == EXIT_YES)
+        tell(cli, buf_view(&text), o->name, done);
+    buf_free(&text);
+    return code;
+}
+
+int command_secret_add(const struct cli *cli, int argc, char **argv) {
+    struct secret_options o;
+    struct buf body;
+    int code = read_options(argc, argv, true, &o);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_put_u8(&body, o.allow_short);
+    buf_put_block(&body, view_str(o.name));
+    buf_put_block(&body, view_str(o.like));
+    code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ADD, &o, buf_view(&body), "added")
+                         : cli_fail(EXIT_USAGE, "the name or the prefix is too long");
+    buf_free(&body);
+    return code;
+}
+
+int command_secret_rotate(const struct cli *cli, int argc, char **argv) {
+    struct secret_options o;
+    struct buf body;
+    int code = read_options(argc, argv, false, &o);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_put_u8(&body, o.allow_short);
+    buf_put_block(&body, view_str(o.name));
+    code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ROTATE, &o, buf_view(&body), "rotated")
+                         : cli_fail(EXIT_USAGE, "the name is too long");
+    buf_free(&body);
+    return code;
+}
+
+int command_secret_remove(const struct cli *cli, int argc, char **argv) {
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    const char *name;
+    struct buf body, text;
+    int code = options_read(argc, argv, none, &name, 1);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&text, BROKER_TEXT_MAX);
+    buf_put_block(&body, view_str(name));
+    code = buf_ok(&body) ? client_ask(cli, CONTROL_SECRET_REMOVE, buf_view(&body), -1, &text, NULL)
+                         : cli_fail(EXIT_USAGE, "the name is too long");
+    if (code == EXIT_YES)
+        tell(cli, buf_view(&text), name, "removed, and its placeholders with it");
+    buf_free(&body);
+    buf_free(&text);
+    return code;
+}
+
+/* ---- the list ---- */
+
+static const struct list_column columns[] = {
+    {"NAME", "name", LIST_TEXT},       {"VERSION", "version", LIST_TEXT},
+    {"PREFIX", "like", LIST_TEXT},     {"CREATED", "created", LIST_TIME},
+    {"ROTATED", "rotated", LIST_TIME}, {NULL, NULL, LIST_TEXT},
+};
+
+int command_secret_list(const struct cli *cli, int argc, char **argv) {
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    int code = options_read(argc, argv, none, NULL, 0);
+    return code == EXIT_YES ? list_ask(cli, CONTROL_SECRET_LIST, columns) : code;
+}

@@ -1,0 +1,209 @@
+#include "base/digest.h"
+#include "cli/client.h"
+#include "cli/options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_SIZE = 32, KEY_TEXT_SIZE = 2 * KEY_SIZE + 1 };
+
+static const struct option_spec none[] = {{NULL, NULL, NULL}};
+
+/* ---- key files ---- */
+
+static void make_key(char text[KEY_TEXT_SIZE + 1]) {
+    uint8_t key[KEY_SIZE];
+    random_bytes(key, sizeof key);
+    hex_encode(view_of(key, sizeof key), text);
+    strcpy(text + 2 * KEY_SIZE, "\n");
+    explicit_bzero(key, sizeof key);
+}
+
+/* 64 digits and perhaps a newline, from a file that nobody else can read. */
+static int read_key(const char *path, char text[KEY_TEXT_SIZE + 1]) {
+    uint8_t key[KEY_SIZE];
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
+    ssize_t n = fstat(fd, &st) == 0 ? read(fd, text, KEY_TEXT_SIZE) : -1;
+    bool ends = n >= 0 && st.st_size == n;
+    close(fd);
+    if (n >= 0 && (st.st_mode & 077) != 0)
+        return cli_fail(EXIT_NO, "%s: others can read it (mode 0600 is wanted)", path);
+    struct view digits = view_of(text, n > 2 * KEY_SIZE ? 2 * KEY_SIZE : n > 0 ? (size_t)n : 0);
+    bool good = ends && hex_decode(digits, key, sizeof key) == 0 &&
+                (n == 2 * KEY_SIZE || text[2 * KEY_SIZE] == '\n');
+    explicit_bzero(key, sizeof key);
+    strcpy(text + 2 * KEY_SIZE, "\n");
+    return good ? EXIT_YES : cli_fail(EXIT_NO, "%s: not 64 hexadecimal digits", path);
+}
+
+static bool sync_folder(const char *file) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    int n = slash ? snprintf(folder, sizeof folder, "%.*s/", (int)(slash - file), file)
+                  : snprintf(folder, sizeof folder, ".");
+    int fd = n > 0 && n < PATH_MAX ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    bool ok = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return ok;
+}
+
+/* A new file of mode 0600 that belongs to whom `like` belongs, on the disk. Never overwrites. */
+static int write_key(const char *path, const char *text, const char *like) {
+    struct stat st;
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return cli_fail(EXIT_NO, "%s is there already and is not overwritten", path);
+    if (fd < 0)
+        return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_NO, "%s: %s", path,
+                        strerror(errno));
+    bool ok = stat(like, &st) == 0 &&
+              (st.st_uid == geteuid() || fchown(fd, st.st_uid, st.st_gid) == 0) &&
+              write(fd, text, KEY_TEXT_SIZE) == KEY_TEXT_SIZE && fsync(fd) == 0;
+    ok = close(fd) == 0 && ok && sync_folder(path);
+    if (ok)
+        return EXIT_YES;
+    cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
+    unlink(path);
+    return EXIT_NO;
+}
+
+/* ---- init ---- */
+
+int command_vault_init(const struct cli *cli, int argc, char **argv) {
+    char text[KEY_TEXT_SIZE + 1];
+    struct config config;
+    int code = options_read(argc, argv, none, NULL, 0);
+    if (code == EXIT_YES)
+        code = client_config(cli, &config);
+    if (code != EXIT_YES)
+        return code;
+    if (mkdir(config.state, 0755) != 0 && errno != EEXIST) {
+        code = cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_NO, "%s: %s", config.state,
+                        strerror(errno));
+    } else {
+        make_key(text);
+        code = write_key(config.vault_key, text, config.state);
+        explicit_bzero(text, sizeof text);
+    }
+    if (code == EXIT_YES)
+        printf("%s: made; keep a copy of it in another place than copies of the vault\n",
+               config.vault_key);
+    config_free(&config);
+    return code;
+}
+
+/* ---- backup and restore ---- */
+
+static int ask_with(const struct cli *cli, uint16_t type, int fd, const char *done) {
+    struct buf text;
+    buf_init(&text, BROKER_TEXT_MAX);
+    int code = client_ask(cli, type, VIEW(""), fd, &text, NULL);
+    if (code == EXIT_YES && cli->json)
+        printf("%.*s\n", VIEW_ARG(buf_view(&text)));
+    else if (code == EXIT_YES)
+        printf("%s\n", done);
+    buf_free(&text);
+    return code;
+}
+
+int command_vault_backup(const struct cli *cli, int argc, char **argv) {
+    const char *file;
+    int code = options_read(argc, argv, none, &file, 1);
+    if (code != EXIT_YES)
+        return code;
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+    code = ask_with(cli, CONTROL_VAULT_BACKUP, fd, "written; of use only with vault.key");
+    if (close(fd) != 0 && code == EXIT_YES)
+        code = cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+    if (code != EXIT_YES)
+        unlink(file);
+    return code;
+}
+
+int command_vault_restore(const struct cli *cli, int argc, char **argv) {
+    const char *file;
+    int code = options_read(argc, argv, none, &file, 1);
+    if (code != EXIT_YES)
+        return code;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+    code = ask_with(cli, CONTROL_VAULT_RESTORE, fd, "restored");
+    close(fd);
+    return code;
+}
+
+/* ---- rekey ---- */
+
+/*
+ * The new key is on the disk beside the old one before broker is asked, and
+ * takes its place afterwards: a cut at any moment leaves both, and the vault's
+ * own message says which one it wants.
+ */
+static int rekey(const struct config *c, const char *fresh) {
+    struct buf text;
+    bool told;
+    int fd = open(fresh, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return cli_fail(EXIT_NO, "%s: %s", fresh, strerror(errno));
+    buf_init(&text, BROKER_TEXT_MAX);
+    int code = client_ask_at(c->control, CONTROL_VAULT_REKEY, VIEW(""), fd, &text, &told);
+    close(fd);
+    buf_free(&text);
+    if (code != EXIT_YES && told)
+        unlink(fresh);
+    else if (code != EXIT_YES)
+        cli_fail(code,
+                 "whether the vault was rekeyed is not known: `exeat status` tells whether it "
+                 "wants %s in the place of %s",
+                 fresh, c->vault_key);
+    else if (rename(fresh, c->vault_key) != 0 || !sync_folder(c->vault_key))
+        code = cli_fail(EXIT_NO, "the vault has the new key, but %s could not be moved to %s: %s",
+                        fresh, c->vault_key, strerror(errno));
+    return code;
+}
+
+static int place_key(const struct config *c, const char *given, char fresh[PATH_MAX]) {
+    char text[KEY_TEXT_SIZE + 1];
+    int n = snprintf(fresh, PATH_MAX, "%s.new", c->vault_key), code = EXIT_YES;
+    if (n < 0 || n >= PATH_MAX)
+        return cli_fail(EXIT_NO, "%s: the path is too long", c->vault_key);
+    if (given)
+        code = read_key(given, text);
+    else
+        make_key(text);
+    if (code == EXIT_YES)
+        code = write_key(fresh, text, c->vault_key);
+    explicit_bzero(text, sizeof text);
+    return code;
+}
+
+int command_vault_rekey(const struct cli *cli, int argc, char **argv) {
+    char fresh[PATH_MAX];
+    const char *given = NULL;
+    struct config config;
+    /* Without a file a key is made. */
+    int code = options_read(argc, argv, none, &given, argc > 0 ? 1 : 0);
+    if (code == EXIT_YES)
+        code = client_config(cli, &config);
+    if (code != EXIT_YES)
+        return code;
+    code = place_key(&config, given, fresh);
+    if (code == EXIT_YES)
+        code = rekey(&config, fresh);
+    if (code == EXIT_YES)
+        printf("rekeyed; earlier copies of the vault need the earlier key\n");
+    config_free(&config);
+    return code;
+}

@@ -1,0 +1,173 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char answer[] = "{\"name\":\"worker\",\"token\":\"ext_abc\",\"placeholders\":["
+                             "{\"credential\":\"demo-key\",\"value\":\"sk-exeat1\"},"
+                             "{\"credential\":\"demo.key\",\"value\":\"sk-exeat2\"},"
+                             "{\"credential\":\"path\",\"value\":\"sk-exeat3\"}]}";
+
+static struct environment read_answer(void) {
+    struct environment e = {.proxy_url = VIEW("http://127.0.0.1:3128"),
+                            .bundle = VIEW("/state/public/bundle.pem"),
+                            .ca = VIEW("/it's/ca.pem")};
+    struct view token;
+    assert_int_equal(environment_read_issued(view_str(answer), &e, &token), 0);
+    assert_true(view_equal(token, VIEW("ext_abc")));
+    return e;
+}
+
+static bool has(const struct buf *b, const char *text) {
+    return view_search(buf_view(b), view_str(text)) < buf_len(b);
+}
+
+static void what_was_issued_is_read(void **state) {
+    struct environment e = read_answer();
+    (void)state;
+    assert_true(view_equal(e.sandbox, VIEW("worker")));
+    assert_int_equal(e.n_credentials, 3);
+    assert_true(view_equal(e.credentials[1].placeholder, VIEW("sk-exeat2")));
+}
+
+static void an_answer_that_broker_does_not_write_is_refused(void **state) {
+    static const char *const cases[] = {
+        "",
+        "{}",
+        "[]",
+        "{\"name\":\"w\",\"token\":\"t\"}",
+        "{\"name\":\"w\",\"token\":\"t';x\",\"placeholders\":[]}",
+        "{\"name\":\"w\",\"token\":\"a\\u0022\",\"placeholders\":[]}",
+        "{\"name\":\"w\",\"token\":\"\",\"placeholders\":[]}",
+        "{\"name\":\"w\",\"token\":\"t\",\"placeholders\":[{\"credential\":\"x\"}]}",
+        "{\"name\":\"w\",\"token\":\"t\",\"placeholders\":[{\"credential\":\"x\",\"value\":\"$(y)"
+        "\"}]}",
+        "{\"name\":\"w\",\"token\":3,\"placeholders\":[]}",
+    };
+    struct environment e;
+    struct view token;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(environment_read_issued(view_str(cases[i]), &e, &token), ERR_BAD);
+}
+
+static void the_shell_gets_lines_fit_for_eval(void **state) {
+    static const char *const lines[] = {
+        "export http_proxy='http://127.0.0.1:3128'\n",
+        "export HTTPS_PROXY='http://127.0.0.1:3128'\n",
+        "export no_proxy='localhost,127.0.0.1,::1'\n",
+        "export NO_PROXY='localhost,127.0.0.1,::1'\n",
+        "export NODE_USE_ENV_PROXY='1'\n",
+        "export GIT_HTTP_PROXY_AUTHMETHOD='basic'\n",
+        "export SSL_CERT_FILE='/state/public/bundle.pem'\n",
+        "export NODE_EXTRA_CA_CERTS='/it'\\''s/ca.pem'\n",
+        "export DENO_CERT='/it'\\''s/ca.pem'\n",
+        "export DEMO_KEY='sk-exeat1'\n",
+        "# credential demo.key: its variable would hide another one\n",
+        "# credential path: its variable would hide another one\n",
+    };
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    buf_init(&b, 65536);
+    environment_write_sh(&e, &b);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        assert_true(has(&b, lines[i]));
+    assert_false(has(&b, "export PATH="));
+    assert_false(has(&b, "EXEAT_SOCKET"));
+    buf_free(&b);
+}
+
+static void a_real_shell_evaluates_them(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    char got[64];
+    (void)state;
+    buf_init(&b, 65536);
+    buf_put_str(&b, "eval \"$(cat <<'END'\n");
+    environment_write_sh(&e, &b);
+    buf_put_str(&b, "END\n)\"; printf '%s %s' \"$DEMO_KEY\" \"$DENO_CERT\" >&3\n");
+    FILE *out = tmpfile();
+    char command[64];
+    snprintf(command, sizeof command, "sh 3>&%d", fileno(out));
+    FILE *shell = popen(command, "w");
+    assert_int_equal(fwrite(buf_view(&b).p, 1, buf_len(&b), shell), buf_len(&b));
+    assert_int_equal(pclose(shell), 0);
+    rewind(out);
+    size_t n = fread(got, 1, sizeof got - 1, out);
+    got[n] = 0;
+    assert_string_equal(got, "sk-exeat1 /it's/ca.pem");
+    fclose(out);
+    buf_free(&b);
+}
+
+static void a_unix_listener_gives_no_proxy_url(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    e.proxy_url = VIEW("");
+    e.socket = VIEW("/run/exeat/ci.sock");
+    buf_init(&b, 65536);
+    environment_write_sh(&e, &b);
+    assert_false(has(&b, "http_proxy"));
+    assert_true(has(&b, "export EXEAT_SOCKET='/run/exeat/ci.sock'\n"));
+    buf_free(&b);
+}
+
+static void json_has_variables_and_all_credentials(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    buf_init(&b, 65536);
+    environment_write_json(&e, &b);
+    assert_true(has(
+        &b, "{\"sandbox\":\"worker\",\"variables\":{\"http_proxy\":\"http://127.0.0.1:3128\","));
+    assert_true(has(&b, "\"DEMO_KEY\":\"sk-exeat1\"},\"credentials\":{\"demo-key\":\"sk-exeat1\","
+                        "\"demo.key\":\"sk-exeat2\",\"path\":\"sk-exeat3\"}}\n"));
+    buf_free(&b);
+}
+
+static void a_credentials_variable_is_a_safe_name(void **state) {
+    static const struct {
+        const char *credential, *variable; /* NULL: none */
+    } cases[] = {
+        {"demo", "DEMO"},
+        {"demo-key.2", "DEMO_KEY_2"},
+        {"2fa", "_2FA"},
+        {"http-proxy", NULL},
+        {"ld_preload", NULL},
+        {"home", NULL},
+        {"", NULL},
+        {"a=b", NULL},
+        {"ssl.cert.file", NULL},
+    };
+    char out[80];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool fits = environment_variable(view_str(cases[i].credential), out, sizeof out);
+        assert_int_equal(fits, cases[i].variable != NULL);
+        if (fits)
+            assert_string_equal(out, cases[i].variable);
+    }
+    assert_false(environment_variable(VIEW("long"), out, 5));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_issued_is_read),
+        cmocka_unit_test(an_answer_that_broker_does_not_write_is_refused),
+        cmocka_unit_test(the_shell_gets_lines_fit_for_eval),
+        cmocka_unit_test(a_real_shell_evaluates_them),
+        cmocka_unit_test(a_unix_listener_gives_no_proxy_url),
+        cmocka_unit_test(json_has_variables_and_all_credentials),
+        cmocka_unit_test(a_credentials_variable_is_a_safe_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

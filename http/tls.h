@@ -26,9 +26,9 @@ enum tls_result {
 };
 
 /*
- * Loads what OpenSSL would load when first used, without its configuration file: to be called before
- * any other use of OpenSSL and before the process narrows its rights. tls_server_new and
- * tls_client_new call it too. ERR_CRYPTO.
+ * Loads what OpenSSL and the C library would load when first used, without OpenSSL's configuration
+ * file: to be called before any other use of OpenSSL and before the process narrows its rights; no
+ * file is opened afterwards. tls_server_new and tls_client_new call it too. ERR_CRYPTO.
  */
 MUST_USE int tls_start(void);
 

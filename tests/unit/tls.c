@@ -12,10 +12,12 @@
 #include <openssl/err.h>
 #include <openssl/ocsp.h>
 #include <openssl/ssl.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "http/tls.h"
@@ -26,6 +28,9 @@
 #define NO_ADDRESS ((struct view){NULL, 0})
 
 enum { TURNS = 100000, MAX_CHAIN = 4 };
+
+static int setup(void **state);
+static struct tls_leaf *our_leaf(long seconds);
 
 static struct certificate root, middle, unknown_root;
 static struct buf anchors;
@@ -1021,6 +1026,42 @@ static void test_large_transfers_go_both_ways_at_once(void **state) {
     close_ends(&e);
 }
 
+/* ---- the rights of a role ---- */
+
+/* Runs in a process of its own, from the beginning: 0 when a handshake goes without these calls. */
+static int be_narrow(void) {
+    static const int forbidden[] = {SCMP_SYS(open),    SCMP_SYS(openat),  SCMP_SYS(sendto),
+                                    SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
+                                    SCMP_SYS(connect)};
+    struct ends e;
+    if (tls_start() != 0)
+        return 1;
+    make_pair(e.fd);
+    scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
+    for (size_t i = 0; i < COUNT(forbidden); i++)
+        if (seccomp_rule_add(filter, SCMP_ACT_KILL_PROCESS, forbidden[i], 0) != 0)
+            return 2;
+    if (seccomp_load(filter) != 0)
+        return 3;
+    if (setup(NULL) != 0)
+        return 4;
+    e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL);
+    e.s = tls_accept(server, e.fd[1], leaf, NAME, NO_ADDRESS);
+    return shake(e.c, e.s) ? 0 : 5;
+}
+
+static void test_no_file_is_opened_once_tls_was_started(void **state) {
+    (void)state;
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        execl("/proc/self/exe", "tls", "narrow", (char *)NULL);
+        _exit(6);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 /* ---- set-up ---- */
 
 static int setup(void **state) {
@@ -1054,7 +1095,9 @@ static int teardown(void **state) {
     return 0;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "narrow") == 0)
+        _exit(be_narrow());
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named),
         cmocka_unit_test(test_tu_04_a_nul_in_a_name_ends_nothing),
@@ -1087,6 +1130,7 @@ int main(void) {
         cmocka_unit_test(test_a_changed_byte_on_the_wire_fails),
         cmocka_unit_test(test_what_waits_inside_is_told),
         cmocka_unit_test(test_large_transfers_go_both_ways_at_once),
+        cmocka_unit_test(test_no_file_is_opened_once_tls_was_started),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

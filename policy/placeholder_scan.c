@@ -295,21 +295,32 @@ static void scan_fixed(struct scan *s) {
 
 /* ---- second pass: escapes, and base64 in lines ---- */
 
+/*
+ * Tries each place of a unit, from here to behind, where a core may begin: the unit itself, and
+ * what is inside of it, which a reader of other escapes takes for the beginning ("%4exeat..."
+ * in JSON, "%4%65xeat..." decoded once).
+ */
+static void scan_unit(struct scan *s, size_t here, size_t behind) {
+    for (size_t at = here; at < behind && !s->found; at++) {
+        struct cursor c = {.v = s->v, .at = at}, core = c;
+        if (next_escaped(&c) == 'e')
+            note(s, read_core(core, next_escaped), at);
+    }
+}
+
 /* Reads on from at while letters and digits come, escaped or not; gives the place to go on from. */
 static size_t scan_run(struct scan *s, size_t at) {
     struct cursor c = {.v = s->v, .at = at};
-    for (;;) {
-        struct cursor here = c;
+    while (!s->found) {
+        size_t here = c.at;
         int byte = next_escaped(&c);
         if (byte == END)
             return s->v.n;
         if (!is_core_byte(byte))
-            return here.at + 1;
-        if (byte == 'e')
-            note(s, read_core(here, next_escaped), here.at);
-        if (s->found)
-            return s->v.n;
+            return here + 1;
+        scan_unit(s, here, c.at);
     }
+    return s->v.n;
 }
 
 /* The commonest escapes by far, "%2F" and the like, are of no interest; nor are "\n" and "&amp;". */

@@ -287,6 +287,26 @@ static void ph_07_every_spelling_is_found(void **state) {
         }
 }
 
+static void ph_07_one_kind_of_escape_does_not_hide_another(void **state) {
+    static const char *const before[] = {"%4", "%2",    "%25%36", "\\u004", "&#x4",
+                                         "%",  "\\u00", "%25",    "&#1"};
+    (void)state;
+    for (size_t i = 0; i < COUNT(before); i++) {
+        struct buf text;
+        struct view core = core_of(make("", (uint8_t)i));
+        buf_init(&text, 1024);
+        buf_put_str(&text, before[i]);
+        if (i % 3)
+            buf_printf(&text, "%%%02x", core.p[0]);
+        buf_put(&text, view_slice(core, i % 3 ? 1 : 0, 20));
+        buf_printf(&text, i % 2 ? "%%%02x" : "\\u00%02x", core.p[20]);
+        buf_put(&text, view_skip(core, 21));
+        if (!placeholder_inside(buf_view(&text)))
+            fail_msg("not found behind '%s'", before[i]);
+        buf_free(&text);
+    }
+}
+
 static void ph_07_near_misses_are_found_in_no_spelling(void **state) {
     (void)state;
     for (size_t i = 0; i < COUNT(spellings); i++) {
@@ -546,6 +566,7 @@ int main(void) {
         cmocka_unit_test(ph_11_near_misses_are_none),
         cmocka_unit_test(ph_10_a_placeholder_in_a_placeholders_prefix_is_none),
         cmocka_unit_test(ph_07_every_spelling_is_found),
+        cmocka_unit_test(ph_07_one_kind_of_escape_does_not_hide_another),
         cmocka_unit_test(ph_07_near_misses_are_found_in_no_spelling),
         cmocka_unit_test(a_placeholder_is_found_inside_a_long_run_of_letters),
         cmocka_unit_test(ph_07_base64_in_lines_is_found_wherever_the_line_ends),

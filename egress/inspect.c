@@ -265,9 +265,12 @@ static int take_end(void *ctx, struct channel *ch, struct message *m) {
     if (j->ended)
         return ERR_BAD;
     j->ended = true;
-    if (j->scan && !report(j, body_scan_end(j->scan)))
-        job_done(j);
-    else if (j->inflate && !j->waiting)
+    if (j->scan) {
+        if (!report(j, body_scan_end(j->scan)))
+            job_done(j);
+        return 0;
+    }
+    if (!j->waiting)
         decode(j);
     return 0;
 }

@@ -284,6 +284,28 @@ static void rf_02_a_truncated_or_growing_body_is_bad(void **state) {
     world_free(w);
 }
 
+static void what_only_the_end_shows_is_answered_at_the_end(void **state) {
+    (void)state;
+    struct world *w = world_new(64);
+    open_job(w, 1, INSPECT_JSON, "", 0);
+    data(w, 1, VIEW("{\"a\":"));
+    end(w, 1);
+    open_job(w, 2, INSPECT_FORM, "", 0);
+    data(w, 2, VIEW("token=x"));
+    end(w, 2);
+    open_job(w, 3, INSPECT_JSON, "", 0);
+    data(w, 3, VIEW("12"));
+    end(w, 3);
+    open_job(w, 4, INSPECT_GUNZIP, "", 0);
+    end(w, 4);
+    while (!over(w, 1) || !over(w, 2) || !over(w, 3) || !over(w, 4))
+        turn(w);
+    assert_true(w->job[1].bad && w->job[2].found && w->job[3].done && w->job[4].done);
+    assert_int_equal(w->job[3].clear, 2);
+    assert_int_equal(inspect_bodies(w->inspect), 0);
+    world_free(w);
+}
+
 static void bodies_are_bounded_and_closing_makes_room(void **state) {
     (void)state;
     struct world *w = world_new(1);
@@ -387,6 +409,7 @@ int main(void) {
         cmocka_unit_test(rf_02_rx_06_a_large_answer_comes_piece_by_piece),
         cmocka_unit_test(credit_comes_with_the_last_output),
         cmocka_unit_test(rf_02_a_truncated_or_growing_body_is_bad),
+        cmocka_unit_test(what_only_the_end_shows_is_answered_at_the_end),
         cmocka_unit_test(bodies_are_bounded_and_closing_makes_room),
         cmocka_unit_test(a_bad_message_drops_the_channel),
         cmocka_unit_test(more_than_the_window_drops_the_channel),

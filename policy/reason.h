@@ -41,7 +41,7 @@ enum reason {
     REASON_HEAD_TOO_LARGE,  /* 431 */
     REASON_TARGET_TOO_LONG, /* 414 */
     REASON_BODY_TOO_LARGE,  /* 413 */
-    REASON_BODY_CODING,             /* 415: a coded body that must be looked into */
+    REASON_BODY_CODING,     /* 415: a coded body that must be looked into */
     REASON_REQUEST_TIMEOUT, /* 408 */
     REASON_RATE,            /* 429 */
     REASON_TOO_MANY,        /* 503: a limit of concurrent things */

@@ -60,6 +60,17 @@ static void wc_01_wc_02_hosts_match_whole_labels_and_no_apex(void **state) {
     }
 }
 
+static void hosts_with_the_same_mark_are_told_apart(void **state) {
+    (void)state;
+    struct authority a, b;
+    assert_int_equal(authority_parse_host(VIEW("glbvs.test"), 443, &a, NULL), 0);
+    assert_int_equal(authority_parse_host(VIEW("yacxa.test"), 443, &b, NULL), 0);
+    assert_int_equal(host_facts_of(&a).mark, host_facts_of(&b).mark);
+    assert_false(host_matches("glbvs.test", "yacxa.test"));
+    assert_false(host_matches("*.glbvs.test", "x.yacxa.test"));
+    assert_true(host_matches("*.glbvs.test", "x.glbvs.test"));
+}
+
 static void wc_04_wide_and_partial_stars_are_no_host_patterns(void **state) {
     (void)state;
     static const char *const bad[] = {
@@ -337,6 +348,7 @@ int main(void) {
     srand(seed);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wc_01_wc_02_hosts_match_whole_labels_and_no_apex),
+        cmocka_unit_test(hosts_with_the_same_mark_are_told_apart),
         cmocka_unit_test(wc_04_wide_and_partial_stars_are_no_host_patterns),
         cmocka_unit_test(hosts_match_as_the_slow_reference_says),
         cmocka_unit_test(hosts_overlap_when_some_host_matches_both),

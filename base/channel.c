@@ -229,6 +229,18 @@ static int handle_message(struct channel *ch, struct message *m, uint16_t flags)
     return result;
 }
 
+/*
+ * A descriptor comes with its message's first byte: when no byte waits, none may be left over, or it
+ * would be taken for that of a later message.
+ */
+static bool no_stray_fd(struct channel *ch) {
+    if (ch->n_received == 0 || buf_len(&ch->in) > 0)
+        return true;
+    log_warn("channel: a descriptor came without its message");
+    channel_fail(ch, ERR_BAD);
+    return false;
+}
+
 /* Handles each whole message in `in`. May end with ch destroyed: then false. */
 static bool handle_buffered(struct channel *ch) {
     for (;;) {
@@ -244,7 +256,7 @@ static bool handle_buffered(struct channel *ch) {
         }
         m.body = read_bytes(&r, length);
         if (r.bad)
-            return true;
+            return no_stray_fd(ch);
         int result = handle_message(ch, &m, flags);
         if (ch->freed) {
             channel_destroy(ch);

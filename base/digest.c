@@ -4,6 +4,7 @@
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
@@ -13,6 +14,15 @@ static void require(int ok) {
     /* Going on with a wrong digest could turn a mismatch into a match. */
     log_fatal("digest: the cryptographic library failed");
     abort();
+}
+
+int digest_start(void) {
+    uint8_t out[DIGEST_SIZE];
+    if (OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL) != 1)
+        return ERR_CRYPTO;
+    /* Providers and the random generator are set up at first use: now. */
+    digest_sha256((struct view){NULL, 0}, out);
+    return RAND_bytes(out, sizeof out) == 1 ? 0 : ERR_CRYPTO;
 }
 
 void digest_sha256(struct view v, uint8_t out[DIGEST_SIZE]) {

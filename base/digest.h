@@ -8,6 +8,12 @@
 
 enum { DIGEST_SIZE = 32 };
 
+/*
+ * Starts the cryptographic library without the system's configuration file, which a narrowed role
+ * could not open; once, before rights_enter. ERR_CRYPTO.
+ */
+MUST_USE int digest_start(void);
+
 void digest_sha256(struct view v, uint8_t out[DIGEST_SIZE]);
 /* HMAC-SHA-256 (RFC 2104). */
 void digest_hmac(struct view key, struct view v, uint8_t out[DIGEST_SIZE]);

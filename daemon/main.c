@@ -2,6 +2,7 @@
  * exeatd: the parent when it is called by the operator, one role when the parent executes it.
  */
 #include "audit/audit.h"
+#include "base/digest.h"
 #include "base/log.h"
 #include "broker/broker.h"
 #include "ca/ca.h"
@@ -16,6 +17,7 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static int (*const roles[ROLE_COUNT])(const struct role_args *args) = {
     [ROLE_PROXY] = proxy_main,   [ROLE_EGRESS] = egress_main,   [ROLE_INSPECT] = inspect_main,
@@ -63,6 +65,10 @@ static int run_role(const struct role_args *args, const char *config_file) {
         return load_main(config_file);
     if (!roles[args->role])
         return usage(stderr);
+    /* Libraries that would open files of the system later do so now. */
+    tzset();
+    if (digest_start() != 0)
+        return 1;
     return roles[args->role](args);
 }
 

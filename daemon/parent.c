@@ -166,6 +166,8 @@ static void on_channel_closed(void *ctx, struct channel *ch, int why) {
         log_warn("%s: channel: %s", of->origin, err_text(why));
     channel_free(ch);
     of->channel = NULL;
+    if (of->state != PROCESS_DOWN)
+        of->state = PROCESS_ENDING;
     /* A process without its channel is of no use; SIGCHLD does the rest. */
     if (of->state != PROCESS_DOWN && !p->stopping)
         kill(of->pid, SIGKILL);

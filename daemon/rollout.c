@@ -245,8 +245,16 @@ void rollout_greet(struct process *of) {
 }
 
 void rollout_lost(struct process *of) {
+    struct parent *p = of->parent;
     of->acknowledging = false;
-    check_complete(of->parent);
+    if (p->rollout.running && p->generation == 0) {
+        /* Nobody serves yet: again when all are up. */
+        finish(p);
+        close(p->rollout.text);
+        p->rollout.wanted = true;
+        return;
+    }
+    check_complete(p);
 }
 
 int rollout_ready(struct process *of, uint32_t number) {

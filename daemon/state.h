@@ -14,6 +14,7 @@ enum process_state {
     PROCESS_DOWN,     /* waits to be started (again) */
     PROCESS_STARTING, /* executed; has not narrowed itself yet */
     PROCESS_UP,
+    PROCESS_ENDING, /* its channel is gone; it has not been reaped yet */
 };
 
 enum { LISTENERS_MAX = 32, LINKS_MAX = 5 };

@@ -19,7 +19,7 @@ void control_answer(struct parent *p, uint32_t ask, int code, struct view text) 
 /* ---- the text ---- */
 
 static void put_process(const struct process *of, struct buf *out) {
-    static const char *const states[] = {"down", "starting", "up"};
+    static const char *const states[] = {"down", "starting", "up", "ending"};
     buf_put_str(out, "{");
     json_put_text(out, "role", view_str(role_name(of->role)));
     if (of->lane)

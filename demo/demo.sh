@@ -94,7 +94,7 @@ exeat vault init
 daemon_pid=$!
 for _ in $(seq 200); do grep -q 'parent: info: ready' exeatd.log && break; kill -0 $daemon_pid; sleep 0.05; done
 printf '%s' "$secret" | exeat secret add demo-key --like sk-demo-
-placeholder() { exeat sandbox add "$1" --format json | python3 -c 'import json, sys; print(json.load(sys.stdin)["placeholders"][0]["value"])'; }
+placeholder() { exeat sandbox add "$1" --format json | python3 -c 'import json, sys; print(json.load(sys.stdin)["credentials"]["demo-key"])'; }
 ph_1=$(placeholder worker-1)
 ph_2=$(placeholder worker-2)
 printf 'the real key       %s...  (in the vault, and nowhere else)\n' "${secret:0:12}"

@@ -304,10 +304,7 @@ class Place:
         return self.sandboxes[name]
 
     def placeholder(self, sandbox, credential):
-        for p in self.sandboxes[sandbox]["placeholders"]:
-            if p["credential"] == credential:
-                return p["value"]
-        raise KeyError(credential)
+        return self.sandboxes[sandbox]["credentials"][credential]
 
     def pids(self):
         """(role, lane) to pid of every process of the daemon, by its status."""

@@ -133,7 +133,7 @@ static const struct action_name *name_of(uint16_t type) {
 static int record(struct custody *c, const struct request *r, const char *event, uint32_t version,
                   const char *detail) {
     const struct action_name *action = name_of(r->type);
-    struct ledger_event e = {
+    struct journal_event e = {
         .event = event,
         .uid = r->uid,
         .version = version,
@@ -141,7 +141,7 @@ static int record(struct custody *c, const struct request *r, const char *event,
         .detail = detail,
     };
     *(action->on_sandbox ? &e.sandbox : &e.credential) = view_str(r->name);
-    return ledger_event(c->ledger, &e);
+    return journal_event(c->journal, &e);
 }
 
 /* Before anything is changed. */

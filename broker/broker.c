@@ -64,7 +64,7 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
     case ROLE_CONTROL:
         return desk_attach(b->desk, fd);
     case ROLE_AUDIT:
-        return ledger_attach(b->custody.ledger, fd);
+        return journal_attach(b->custody.journal, fd);
     default:
         close(fd);
         return ERR_BAD;
@@ -148,11 +148,11 @@ struct broker *broker_new(struct loop *l, const struct role_args *args) {
     struct desk_hooks hooks = {send_registry, on_recall, on_bad_control, b};
     b->custody.directory = args->directory;
     strcpy(b->custody.why, "the vault key has not come yet");
-    b->custody.ledger = ledger_new(l);
+    b->custody.journal = journal_new(l);
     b->lender = lender_new(l, &b->custody, on_bad_lane, b);
     b->desk = desk_new(l, &b->custody, &hooks);
     b->child = child_new(l, args, &ops, b);
-    if (!b->custody.ledger || !b->lender || !b->desk || !b->child) {
+    if (!b->custody.journal || !b->lender || !b->desk || !b->child) {
         broker_free(b);
         return NULL;
     }

@@ -41,6 +41,6 @@ void custody_open(struct custody *c, struct view key_text) {
 void custody_close(struct custody *c) {
     vault_close(c->vault);
     mandate_free(c->mandate);
-    ledger_free(c->ledger);
+    journal_free(c->journal);
     secret_free(c->kek);
 }

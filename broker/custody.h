@@ -1,12 +1,12 @@
 /*
  * Custody: what leases and the operator's requests share. The vault or why
- * there is none, the mandate in use, and the ledger. Owned by the process
+ * there is none, the mandate in use, and the journal. Owned by the process
  * (broker/broker.c).
  */
 #ifndef BROKER_CUSTODY_H
 #define BROKER_CUSTODY_H
 
-#include "broker/ledger.h"
+#include "broker/journal.h"
 #include "broker/mandate.h"
 #include "broker/vault.h"
 
@@ -16,7 +16,7 @@ struct custody {
     struct vault *vault; /* NULL: locked, and `why` says why */
     char why[VAULT_WHY_SIZE];
     struct mandate *mandate; /* NULL before the first generation */
-    struct ledger *ledger;
+    struct journal *journal;
     uint64_t lent, refused; /* leases, for status */
 };
 

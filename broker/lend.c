@@ -22,7 +22,7 @@ struct lender {
 
 /* ---- one lease ---- */
 
-enum reason lend_judge(const struct custody *c, const struct ledger_lease *ask,
+enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
                        const uint8_t fingerprint[DIGEST_SIZE]) {
     if (!c->mandate || ask->generation != c->mandate->number)
         return REASON_NOT_READY;
@@ -36,7 +36,7 @@ enum reason lend_judge(const struct custody *c, const struct ledger_lease *ask,
     return REASON_ALLOWED;
 }
 
-static int read_ask(const struct message *m, struct ledger_lease *ask, struct authority *authority,
+static int read_ask(const struct message *m, struct journal_lease *ask, struct authority *authority,
                     const uint8_t **fingerprint) {
     struct reader r = reader_of(m->body);
     ask->generation = m->generation;
@@ -69,7 +69,7 @@ static void lend(const struct custody *c, struct channel *ch, const struct messa
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct lane *lane = ctx;
     struct custody *c = lane->lender->custody;
-    struct ledger_lease ask = {.lane = lane->id};
+    struct journal_lease ask = {.lane = lane->id};
     struct authority authority;
     const uint8_t *fingerprint;
     struct buf secret;
@@ -84,7 +84,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
             ask.reason = REASON_BROKER_UNAVAILABLE;
         }
     }
-    if (ledger_lease(c->ledger, &ask) != 0)
+    if (journal_lease(c->journal, &ask) != 0)
         ask.reason = REASON_AUDIT_UNAVAILABLE;
     if (ask.reason == REASON_ALLOWED)
         lend(c, ch, m, buf_view(&secret), ask.version);

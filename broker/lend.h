@@ -21,7 +21,7 @@ void lender_recall(struct lender *n, struct view credential);
 size_t lender_lanes(const struct lender *n);
 
 /* The decision alone: REASON_ALLOWED, or why not. */
-enum reason lend_judge(const struct custody *c, const struct ledger_lease *ask,
+enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
                        const uint8_t fingerprint[DIGEST_SIZE]);
 
 #endif

@@ -82,9 +82,9 @@ static void start(void) {
     loop = loop_new();
     open_vault();
     open_mandate();
-    custody.ledger = ledger_new(loop);
+    custody.journal = journal_new(loop);
     require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds) == 0);
-    require(ledger_attach(custody.ledger, fds[1]) == 0);
+    require(journal_attach(custody.journal, fds[1]) == 0);
     audit = fds[0];
     lender = lender_new(loop, &custody, ignore_bad, NULL);
 }

@@ -3,23 +3,23 @@
  * given or refused, one for each thing an operator did, written before it is
  * done. What cannot be recorded is not done.
  */
-#ifndef BROKER_LEDGER_H
-#define BROKER_LEDGER_H
+#ifndef BROKER_JOURNAL_H
+#define BROKER_JOURNAL_H
 
 #include "base/loop.h"
 #include "policy/authority.h"
 #include "policy/reason.h"
 
-struct ledger;
+struct journal;
 
-struct ledger_lease {
+struct journal_lease {
     uint32_t lane, generation, version; /* version 0: none was lent */
     struct view sandbox, credential;
     const struct authority *authority;
     enum reason reason;
 };
 
-struct ledger_event {
+struct journal_event {
     const char *event; /* "secret_added" */
     uint32_t uid;
     struct view sandbox, credential; /* empty where there is none */
@@ -28,13 +28,13 @@ struct ledger_event {
     const char *detail;              /* or NULL */
 };
 
-struct ledger *ledger_new(struct loop *l);
-void ledger_free(struct ledger *g);
+struct journal *journal_new(struct loop *l);
+void journal_free(struct journal *g);
 /* Takes over the writing end that the parent sent; replaces an earlier one. ERR_MEMORY. */
-MUST_USE int ledger_attach(struct ledger *g, int fd);
+MUST_USE int journal_attach(struct journal *g, int fd);
 /* A decision when refused, an event when lent. Anything but 0: nothing may be lent. */
-MUST_USE int ledger_lease(struct ledger *g, const struct ledger_lease *lease);
+MUST_USE int journal_lease(struct journal *g, const struct journal_lease *lease);
 /* Anything but 0: it must not be done. */
-MUST_USE int ledger_event(struct ledger *g, const struct ledger_event *event);
+MUST_USE int journal_event(struct journal *g, const struct journal_event *event);
 
 #endif

@@ -1,4 +1,4 @@
-#include "broker/ledger.h"
+#include "broker/journal.h"
 
 #include "audit/record.h"
 #include "base/log.h"
@@ -6,21 +6,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct ledger {
+struct journal {
     struct loop *loop;
     struct audit_writer *writer; /* NULL before the parent sent its end */
     struct event *notices;
     struct record record;
 };
 
-struct ledger *ledger_new(struct loop *l) {
-    struct ledger *g = calloc(1, sizeof *g);
+struct journal *journal_new(struct loop *l) {
+    struct journal *g = calloc(1, sizeof *g);
     if (g)
         g->loop = l;
     return g;
 }
 
-static void detach(struct ledger *g) {
+static void detach(struct journal *g) {
     if (g->notices)
         event_free(g->notices);
     g->notices = NULL;
@@ -28,7 +28,7 @@ static void detach(struct ledger *g) {
     g->writer = NULL;
 }
 
-void ledger_free(struct ledger *g) {
+void journal_free(struct journal *g) {
     if (!g)
         return;
     detach(g);
@@ -37,7 +37,7 @@ void ledger_free(struct ledger *g) {
 }
 
 static void on_notice(evutil_socket_t fd, short what, void *ctx) {
-    struct ledger *g = ctx;
+    struct journal *g = ctx;
     struct audit_notice notice;
     int result;
     (void)fd;
@@ -49,7 +49,7 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx) {
         event_del(g->notices);
 }
 
-int ledger_attach(struct ledger *g, int fd) {
+int journal_attach(struct journal *g, int fd) {
     detach(g);
     g->writer = audit_writer_new(fd, "broker", clock_wall());
     if (!g->writer)
@@ -62,7 +62,7 @@ int ledger_attach(struct ledger *g, int fd) {
     return ERR_MEMORY;
 }
 
-static int write_out(struct ledger *g) {
+static int write_out(struct journal *g) {
     int result = g->writer && audit_writer_usable(g->writer) ? audit_write(g->writer, &g->record)
                                                              : ERR_CLOSED;
     if (result != 0)
@@ -70,7 +70,7 @@ static int write_out(struct ledger *g) {
     return result;
 }
 
-int ledger_lease(struct ledger *g, const struct ledger_lease *lease) {
+int journal_lease(struct journal *g, const struct journal_lease *lease) {
     struct record *r = &g->record;
     bool lent = lease->reason == REASON_ALLOWED;
     record_begin(r, lent ? RECORD_EVENT : RECORD_DECISION, clock_wall(), clock_mono());
@@ -91,7 +91,7 @@ int ledger_lease(struct ledger *g, const struct ledger_lease *lease) {
     return write_out(g);
 }
 
-int ledger_event(struct ledger *g, const struct ledger_event *event) {
+int journal_event(struct journal *g, const struct journal_event *event) {
     struct record *r = &g->record;
     char uid[16], detail[512];
     record_begin(r, RECORD_EVENT, clock_wall(), clock_mono());

@@ -184,9 +184,7 @@ static enum outcome read_core(struct cursor c, int (*next)(struct cursor *)) {
             return NOTHING;
         core[n] = (uint8_t)byte;
     }
-    if (placeholder_is_core(view_of(core, sizeof core)))
-        return FOUND;
-    return c.cut ? OPEN : NOTHING;
+    return placeholder_is_core(view_of(core, sizeof core)) ? FOUND : NOTHING;
 }
 
 /* ---- the scan ---- */

@@ -29,7 +29,7 @@ static void add_malformed(struct materials *m, struct view name, struct view val
         (struct material){.place = PLACE_HEADER, .name = name, .token = value, .malformed = true});
 }
 
-/* Takes over what b holds; the empty view when there is no room, which only a Basic of a whole head could need. */
+/* Takes over what b holds; the empty view when there is no room. */
 static struct view store(struct materials *m, const struct buf *b) {
     struct view v = buf_view(b);
     if (v.n > sizeof m->storage - m->used) {
@@ -222,10 +222,9 @@ void provenance_field(struct view name, struct view value, struct materials *m) 
 
 /* ---- the query ---- */
 
+/* A name that does not fit, or cannot be decoded, counts as a credential's. */
 static enum credential_kind query_kind(struct view name) {
     struct buf decoded;
-    if (name.n > CREDENTIAL_LABEL_MAX)
-        return CREDENTIAL_VALUE;
     buf_init(&decoded, CREDENTIAL_LABEL_MAX);
     int rc = percent_decode(name, true, &decoded);
     enum credential_kind kind =

@@ -10,93 +10,99 @@ struct row {
     uint8_t where;
     enum match match;
     enum credential_kind kind;
-    const char *letters;
+    struct view letters;
 };
+
+#define LETTERS(text)                                                                              \
+    { (const uint8_t *)(text), sizeof(text) - 1 }
 
 /* The first row that matches decides. */
 static const struct row rows[] = {
-    {HEADER, WHOLE, CREDENTIAL_AUTHORIZATION, "authorization"},
-    {HEADER, WHOLE, CREDENTIAL_COOKIE, "cookie"},
-    {HEADER, WHOLE, CREDENTIAL_SUBPROTOCOL, "secwebsocketprotocol"},
+    {HEADER, WHOLE, CREDENTIAL_AUTHORIZATION, LETTERS("authorization")},
+    {HEADER, WHOLE, CREDENTIAL_COOKIE, LETTERS("cookie")},
+    {HEADER, WHOLE, CREDENTIAL_SUBPROTOCOL, LETTERS("secwebsocketprotocol")},
 
     /* what is called a token or a key and gives no access to anything */
-    {ANYWHERE, WITHIN, CREDENTIAL_NONE, "csrf"},
-    {ANYWHERE, WITHIN, CREDENTIAL_NONE, "xsrf"},
-    {ANYWHERE, WITHIN, CREDENTIAL_NONE, "idempoten"},
-    {ANYWHERE, WITHIN, CREDENTIAL_NONE, "continuation"},
-    {ANYWHERE, END, CREDENTIAL_NONE, "pagetoken"},
-    {ANYWHERE, END, CREDENTIAL_NONE, "nexttoken"},
-    {ANYWHERE, END, CREDENTIAL_NONE, "synctoken"},
-    {QUERY | BODY, WHOLE, CREDENTIAL_NONE, "clienttoken"},
-    {QUERY | BODY, WHOLE, CREDENTIAL_NONE, "clientrequesttoken"},
-    {HEADER, WHOLE, CREDENTIAL_NONE, "xatlassiantoken"},
-    {HEADER, BEGIN, CREDENTIAL_NONE, "secwebsocket"},
-    {HEADER, END, CREDENTIAL_NONE, "cachekey"},
-    {HEADER, END, CREDENTIAL_NONE, "surrogatekey"},
-    {HEADER, END, CREDENTIAL_NONE, "partitionkey"},
-    {HEADER, END, CREDENTIAL_NONE, "routingkey"},
-    {HEADER, END, CREDENTIAL_NONE, "customerkey"}, /* encryption of stored objects */
+    {ANYWHERE, WITHIN, CREDENTIAL_NONE, LETTERS("csrf")},
+    {ANYWHERE, WITHIN, CREDENTIAL_NONE, LETTERS("xsrf")},
+    {ANYWHERE, WITHIN, CREDENTIAL_NONE, LETTERS("idempoten")},
+    {ANYWHERE, WITHIN, CREDENTIAL_NONE, LETTERS("continuation")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("pagetoken")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("nexttoken")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("synctoken")},
+    {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clienttoken")},
+    {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clientrequesttoken")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xatlassiantoken")},
+    {HEADER, BEGIN, CREDENTIAL_NONE, LETTERS("secwebsocket")},
+    {HEADER, END, CREDENTIAL_NONE, LETTERS("cachekey")},
+    {HEADER, END, CREDENTIAL_NONE, LETTERS("surrogatekey")},
+    {HEADER, END, CREDENTIAL_NONE, LETTERS("partitionkey")},
+    {HEADER, END, CREDENTIAL_NONE, LETTERS("routingkey")},
+    {HEADER, END, CREDENTIAL_NONE, LETTERS("customerkey")}, /* encryption of stored objects */
 
     /* signed and presigned requests (RFC 9421, RFC 9449, object storage) */
-    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, "dpop"},
-    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, "signature"},
-    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, "signatureinput"},
-    {HEADER, END, CREDENTIAL_SIGNATURE, "signature256"},
-    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, "sig"},
-    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, "sign"},
-    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, "hmac"},
-    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, "googleaccessid"},
-    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, "keypairid"},
-    {HEADER | QUERY, END, CREDENTIAL_SIGNATURE, "signature"},
-    {BODY, BEGIN, CREDENTIAL_SIGNATURE, "xamzsignature"},
-    {BODY, BEGIN, CREDENTIAL_SIGNATURE, "xgoogsignature"},
-    {ANYWHERE, WHOLE, CREDENTIAL_SIGNATURE, "xamzsecuritytoken"},
-    {ANYWHERE, END, CREDENTIAL_SIGNATURE, "xamzcredential"},
-    {ANYWHERE, END, CREDENTIAL_SIGNATURE, "xgoogcredential"},
-    {ANYWHERE, END, CREDENTIAL_SIGNATURE, "osscredential"},
-    {ANYWHERE, END, CREDENTIAL_SIGNATURE, "accesskeyid"},
+    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("dpop")},
+    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("signature")},
+    {HEADER, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("signatureinput")},
+    {HEADER, END, CREDENTIAL_SIGNATURE, LETTERS("signature256")},
+    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("sig")},
+    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("sign")},
+    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("hmac")},
+    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("googleaccessid")},
+    {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("keypairid")},
+    {HEADER | QUERY, END, CREDENTIAL_SIGNATURE, LETTERS("signature")},
+    {BODY, BEGIN, CREDENTIAL_SIGNATURE, LETTERS("xamzsignature")},
+    {BODY, BEGIN, CREDENTIAL_SIGNATURE, LETTERS("xgoogsignature")},
+    {ANYWHERE, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("xamzsecuritytoken")},
+    {ANYWHERE, END, CREDENTIAL_SIGNATURE, LETTERS("xamzcredential")},
+    {ANYWHERE, END, CREDENTIAL_SIGNATURE, LETTERS("xgoogcredential")},
+    {ANYWHERE, END, CREDENTIAL_SIGNATURE, LETTERS("osscredential")},
+    {ANYWHERE, END, CREDENTIAL_SIGNATURE, LETTERS("accesskeyid")},
 
     /* credentials that are sent as they are */
-    {HEADER, BEGIN, CREDENTIAL_VALUE, "xgoogiam"},
-    {HEADER, WHOLE, CREDENTIAL_VALUE, "xmsauthorizationauxiliary"},
-    {HEADER, WHOLE, CREDENTIAL_VALUE, "xhoneycombteam"},
-    {HEADER, END, CREDENTIAL_VALUE, "auth"},
-    {HEADER, END, CREDENTIAL_VALUE, "key"},
-    {QUERY, WHOLE, CREDENTIAL_VALUE, "key"},
-    {QUERY, WHOLE, CREDENTIAL_VALUE, "pass"},
-    {QUERY, WHOLE, CREDENTIAL_VALUE, "session"},
-    {QUERY | BODY, WHOLE, CREDENTIAL_VALUE, "auth"},
-    {QUERY | BODY, END, CREDENTIAL_VALUE, "sessionid"},
-    {QUERY | BODY, END, CREDENTIAL_VALUE, "sessid"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "token"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "apikey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "appkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "applicationkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "subscriptionkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "accesskey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "authkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "secretkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "privatekey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "masterkey"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "secret"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "password"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "passwd"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "pwd"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "jwt"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "assertion"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "authorization"},
-    {ANYWHERE, END, CREDENTIAL_VALUE, "bearer"},
+    {HEADER, BEGIN, CREDENTIAL_VALUE, LETTERS("xgoogiam")},
+    {HEADER, WHOLE, CREDENTIAL_VALUE, LETTERS("xmsauthorizationauxiliary")},
+    {HEADER, WHOLE, CREDENTIAL_VALUE, LETTERS("xhoneycombteam")},
+    {HEADER, END, CREDENTIAL_VALUE, LETTERS("auth")},
+    {HEADER, END, CREDENTIAL_VALUE, LETTERS("key")},
+    {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("key")},
+    {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("pass")},
+    {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("session")},
+    {QUERY | BODY, WHOLE, CREDENTIAL_VALUE, LETTERS("auth")},
+    {QUERY | BODY, END, CREDENTIAL_VALUE, LETTERS("sessionid")},
+    {QUERY | BODY, END, CREDENTIAL_VALUE, LETTERS("sessid")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("token")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("apikey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("appkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("applicationkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("subscriptionkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("accesskey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("authkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("secretkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("privatekey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("masterkey")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("secret")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("password")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("passwd")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("pwd")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("jwt")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("assertion")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("authorization")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("bearer")},
 };
 
+/* Asked for every field of every request: the last letter, or the first, rules out nearly all rows. */
 static bool row_matches(const struct row *row, struct view letters) {
-    struct view wanted = view_str(row->letters);
+    struct view wanted = row->letters;
+    if (letters.n < wanted.n)
+        return false;
     switch (row->match) {
     case WHOLE:
-        return view_equal(letters, wanted);
+        return letters.p[0] == wanted.p[0] && view_equal(letters, wanted);
     case BEGIN:
-        return view_starts(letters, wanted);
+        return letters.p[0] == wanted.p[0] && view_starts(letters, wanted);
     case END:
-        return view_ends(letters, wanted);
+        return letters.p[letters.n - 1] == wanted.p[wanted.n - 1] && view_ends(letters, wanted);
     case WITHIN:
         return view_search(letters, wanted) < letters.n;
     }

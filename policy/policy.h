@@ -58,7 +58,11 @@ struct verdict {
     enum reason reason;
     const struct service *service;     /* NULL when none matched */
     const struct operation *operation; /* NULL when none matched */
-    struct position at;                /* the decisive clause; file NULL for the default deny */
+    /*
+     * The decisive clause: the rule or host that allowed, the never line, the credential. For the default deny
+     * file is NULL, and line and column are those of the nearest service, or 0.
+     */
+    struct position at;
     /* allowed requests to a service with a credential */
     int swap; /* index of the material to be replaced, or -1 */
 };

@@ -317,6 +317,7 @@ static void multipart_that_parsers_read_differently_is_refused(void **state) {
         BAD(PART("\"a\"; name*=UTF-8''token", "x") END),
         BAD(PART("\"a\\\"; name=\\\"token\"", "x") END),
         BAD(PART("\"a\"; filename=\"x\\\"; name=\"token\"", "x") END),
+        BAD(PART("\"a\"; filename=\"x\\\"; y=\"z\"", "x") END),
         BAD(PART("\"a", "x") END),
         BAD(PART("", "x") END),
         BAD(PART("a b", "x") END),

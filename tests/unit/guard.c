@@ -138,6 +138,25 @@ static void rf_04_a_field_is_masked_whole_and_keeps_its_length(void **state) {
     guard_set_free(set);
 }
 
+static void a_long_secret_is_held_as_a_whole(void **state) {
+    (void)state;
+    uint8_t value[400], spelled[2400];
+    for (size_t i = 0; i < sizeof value; i++)
+        value[i] = (uint8_t)('A' + (i * i * 7 + i / 3) % 57);
+    struct guard_set *set = guard_set_new(8, RUN, 5);
+    assert_int_equal(guard_set_add(set, view_of(value, sizeof value), 4, 100), 0);
+    assert_int_equal(guard_set_hold(set), 4096);
+    for (size_t kind = 0; kind < SPELLINGS; kind += 4) {
+        struct text t = {.n = 0};
+        put(&t, VIEW("\""), false);
+        put(&t, view_of(spelled, spelling_write(kind, view_of(value, sizeof value), spelled)),
+            true);
+        put(&t, VIEW("\""), false);
+        check_text(set, &t);
+    }
+    guard_set_free(set);
+}
+
 static void two_secrets_that_overlap_are_both_masked(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, other);
@@ -502,6 +521,7 @@ int main(void) {
         TEST(rf_03_a_secret_is_masked_at_the_very_start_and_end),
         TEST(a_base64_spelling_takes_its_neighbours_with_it),
         TEST(rf_04_a_field_is_masked_whole_and_keeps_its_length),
+        TEST(a_long_secret_is_held_as_a_whole),
         TEST(two_secrets_that_overlap_are_both_masked),
         TEST(a_secret_with_spaces_and_high_bytes_is_held_together),
         TEST(rf_05_a_run_is_masked_from_its_sixteenth_byte_on),

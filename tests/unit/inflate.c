@@ -178,6 +178,17 @@ static void rx_06_a_body_may_grow_only_so_far(void **state) {
     buf_free(&out);
 }
 
+static void raw_deflate_may_begin_almost_like_zlib(void **state) {
+    (void)state;
+    /* Stored blocks; 0x0805 is no multiple of 31. */
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    assert_null(decode(INFLATE_DEFLATE, VIEW("\x08\5\0\xfa\xffhello\1\0\0\xff\xff"), 3, 100, 0,
+                       1000, &out));
+    assert_true(view_equal(buf_view(&out), VIEW("hello")));
+    buf_free(&out);
+}
+
 static void a_small_body_is_not_refused_for_its_ratio(void **state) {
     (void)state;
     static uint8_t zeros[INFLATE_RATIO_FREE];
@@ -232,6 +243,7 @@ int main(void) {
         cmocka_unit_test(rf_02_bytes_behind_the_end_are_refused),
         cmocka_unit_test(rf_02_gzip_members_are_one_body),
         cmocka_unit_test(rx_06_a_body_may_grow_only_so_far),
+        cmocka_unit_test(raw_deflate_may_begin_almost_like_zlib),
         cmocka_unit_test(a_small_body_is_not_refused_for_its_ratio),
         cmocka_unit_test(other_formats_and_dictionaries_are_refused),
         cmocka_unit_test(an_empty_body_is_empty_and_a_refused_one_stays_so),

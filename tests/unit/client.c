@@ -3,6 +3,8 @@
 
 #include "policy/reason.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 
 #define GET(path) "GET http://api.test" path " HTTP/1.1\r\nHost: api.test\r\n"
@@ -568,6 +570,32 @@ static void credit_comes_back_only_for_what_the_client_has_taken(void **state) {
     close(fd);
 }
 
+static void bytes_behind_what_is_judged_are_not_hoarded(void **state) {
+    static const char *const beginnings[] = {
+        GET("/") "\r\n", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n"};
+    static const uint8_t flood[64 * 1024];
+    struct world *w = *state;
+    for (size_t i = 0; i < 2; i++) {
+        int fd = client_dial(w);
+        client_say(w, fd, beginnings[i]);
+        egress_hears(w, i == 0 ? LANE_REQUEST : LANE_OPEN);
+        if (i == 0)
+            egress_hears(w, LANE_END);
+        size_t put = 0;
+        for (int k = 0; k < 100; k++) {
+            ssize_t n = write(fd, flood, sizeof flood);
+            put += n > 0 ? (size_t)n : 0;
+            world_settle(w);
+        }
+        egress_hears_nothing(w);
+        assert_true(put < 1024 * 1024);
+        close(fd);
+        proxy_free(w->proxy);
+        channel_free(w->egress);
+        world_start(w, NULL, 0);
+    }
+}
+
 static void a_trailer_longer_than_the_credit_does_not_hang(void **state) {
     struct world *w = *state;
     w->limits.v[LIMIT_WINDOW] = 64;
@@ -660,6 +688,31 @@ static void rx_02_a_client_that_waits_for_100_is_not_the_slow_one(void **state) 
     egress_hears_request(w);
     later(w, 500);
     egress_hears_nothing(w);
+    close(fd);
+}
+
+static void rx_02_time_without_credit_does_not_count(void **state) {
+    struct world *w = *state;
+    w->limits.v[LIMIT_WINDOW] = 4;
+    proxy_limit(w->proxy, &w->limits);
+    int fd = client_dial(w);
+    client_say(w, fd,
+               "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 9\r\n\r\nabcd");
+    uint32_t id = egress_hears_request(w)->id;
+    egress_hears(w, LANE_BODY);
+    w->proxy->limits.v[LIMIT_BODY_STALL] = 0;
+    later(w, 0);
+    egress_hears_nothing(w);
+    w->proxy->limits.v[LIMIT_BODY_STALL] = 120;
+    uint64_t before = loop_now(w->loop);
+    while (loop_now(w->loop) == before)
+        world_turn(w);
+    egress_says_number(w, LANE_BODY_CREDIT, id, 4);
+    world_settle(w);
+    proxy_sweep(w->proxy, before + 120 * SECOND);
+    egress_hears_nothing(w);
+    later(w, 121);
+    assert_int_equal(egress_hears_reason(w, LANE_GONE), REASON_REQUEST_TIMEOUT);
     close(fd);
 }
 
@@ -798,6 +851,46 @@ static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void 
     close(listener);
 }
 
+static void rs_07_a_cut_without_framing_is_a_reset(void **state) {
+    struct world *w = world_new();
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)state;
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 4), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    world_start(w, &listener, 1);
+    proxy_open(w->proxy);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    client_say(w, fd, "GET http://api.test/ HTTP/1.0\r\n\r\n");
+    struct told_request *t = egress_hears_request(w);
+    assert_true(view_starts(t->peer, VIEW("127.0.0.1:")));
+    uint32_t id = t->id;
+    egress_hears(w, LANE_END);
+    egress_answers(w, id, false, 200, FRAMING_CHUNKED, 0);
+    egress_says_body(w, id, "part");
+    client_reads(w, fd, ANSWER("200 OK", "Connection: close\r\n\r\npart"));
+    egress_says(w, LANE_ANSWER_CUT, id);
+    assert_int_equal(client_reads_end(w, fd), ECONNRESET);
+    close(fd);
+    /* The same when the connection is dropped for another reason. */
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+    id = ask(w, fd, "GET http://api.test/ HTTP/1.0\r\n\r\n");
+    egress_answers(w, id, false, 200, FRAMING_CHUNKED, 0);
+    egress_says_body(w, id, "part");
+    client_reads(w, fd, ANSWER("200 OK", "Connection: close\r\n\r\npart"));
+    later(w, 86401);
+    assert_int_equal(client_reads_end(w, fd), ECONNRESET);
+    close(fd);
+    world_free(w);
+    close(listener);
+}
+
 /* ---- the process's end ---- */
 
 static void without_egress_the_process_ends(void **state) {
@@ -906,17 +999,20 @@ int main(void) {
         WITH_WORLD(rs_07_more_or_less_than_the_length_is_cut),
         WITH_WORLD(a_request_body_stops_at_the_window),
         WITH_WORLD(credit_comes_back_only_for_what_the_client_has_taken),
+        WITH_WORLD(bytes_behind_what_is_judged_are_not_hoarded),
         WITH_WORLD(a_trailer_longer_than_the_credit_does_not_hang),
         WITH_WORLD(a_client_that_says_nothing_is_closed),
         WITH_WORLD(an_idle_connection_is_closed),
         WITH_WORLD(rx_01_a_slow_head_is_408_however_it_drips),
         WITH_WORLD(rx_02_a_body_that_stops_is_408),
         WITH_WORLD(rx_02_a_client_that_waits_for_100_is_not_the_slow_one),
+        WITH_WORLD(rx_02_time_without_credit_does_not_count),
         WITH_WORLD(rx_02_the_whole_of_an_exchange_is_bounded),
         WITH_WORLD(a_client_that_does_not_read_is_dropped),
         cmocka_unit_test(nobody_is_let_in_before_the_door_is_opened),
         cmocka_unit_test(rx_04_accepting_pauses_at_the_limit_and_goes_on),
         cmocka_unit_test(rx_04_without_descriptors_accepting_pauses_without_a_busy_loop),
+        cmocka_unit_test(rs_07_a_cut_without_framing_is_a_reset),
         WITH_WORLD(without_egress_the_process_ends),
         WITH_WORLD(what_egress_may_not_say_ends_the_process),
         WITH_WORLD(what_is_said_to_the_dead_is_ignored),

@@ -6,6 +6,10 @@
  * for each accepted CONNECT) and exchanges (one request and its answer) have
  * separate spaces. Generation in messages of proxy is 0: it judges nothing.
  *
+ * Ends: a tunnel is over with LANE_REFUSED or LANE_CLOSE (which follows LANE_FAILED, LANE_ALERT and
+ * LANE_CUT as well); an exchange with LANE_ANSWER_END, LANE_ANSWER_CUT or LANE_GONE. What crosses
+ * such an end on its way is ignored.
+ *
  * Flow: each direction of an exchange's body starts with LIMIT_WINDOW bytes of
  * credit; the receiver gives back with *_CREDIT what it has passed on.
  */
@@ -52,7 +56,8 @@ enum {
     LANE_REFUSED =
         2, /* id: tunnel. block answer head (http/message.h), block body: send it and close. */
     LANE_LEAF =
-        3, /* id: tunnel. block name, block leaf DER, block chain DER (certificates one after another), u64 not after (seconds). */
+        3, /* id: tunnel. block name, block leaf DER, block chain DER (certificates one after another), u64 not after (seconds).
+         * leaf empty: the one that was sent before for this name and not after; a proxy that no longer has it closes. */
     LANE_ALERT = 4,    /* id: tunnel. u8 TLS alert: send it and close. */
     LANE_CUT = 5,      /* id: tunnel. Close at once: denied by a newer generation, or a stop. */
     LANE_CONTINUE = 6, /* id: exchange. Send 100 Continue. */

@@ -121,6 +121,7 @@ static void world_start(struct world *w, rlim_t file_size) {
             setrlimit(RLIMIT_FSIZE, &limit);
         }
         signal(SIGXFSZ, SIG_IGN);
+        close(fds[0]); /* its parent's end: the end of the parent must show */
         dup2(fds[1], PARENT_FD);
         log_open("audit", LOG_FATAL);
         _exit(audit_serve(&args, high));

@@ -42,9 +42,12 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx) {
     int result;
     (void)fd;
     (void)what;
+    bool before = audit_writer_usable(g->writer);
     while ((result = audit_writer_read(g->writer, &notice)) == 0)
-        if (notice.kind != AUDIT_DURABLE)
-            log_warn("audit is %s", notice.kind == AUDIT_UP ? "usable again" : "not usable");
+        ;
+    bool after = audit_writer_usable(g->writer);
+    if (before != after)
+        log_warn("audit is %s", after ? "usable again" : "not usable: nothing is lent");
     if (result != ERR_AGAIN)
         event_del(g->notices);
 }

@@ -81,8 +81,8 @@ static const struct {
 
 static const char pragmas[] =
     "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;"
-    "PRAGMA secure_delete = ON; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE;"
-    "PRAGMA synchronous = EXTRA";
+    "PRAGMA secure_delete = ON; PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = TRUNCATE;"
+    "PRAGMA synchronous = FULL";
 
 static int harden(struct store *s) {
     for (size_t i = 0; i < sizeof configuration / sizeof *configuration; i++) {

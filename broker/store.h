@@ -9,10 +9,10 @@
  * extensions, memory mapping or temporary files; the schema must be ours to
  * the letter; the file belongs to one process at a time. The journal is a
  * rollback journal (no second file is needed to read the vault, which makes
- * copies simple) with synchronous EXTRA, which also syncs the directory after
- * the journal is gone: a change that was reported is still there after a power
- * cut. A SQLite error is one log line and ERR_CRYPTO when the file is
- * damaged, ERR_SYSTEM when the disk is.
+ * copies simple) that is truncated and synced at the end of a change: what was
+ * reported is still there after a power cut, and no old box stays in it. A
+ * SQLite error is one log line and ERR_CRYPTO when the file is damaged,
+ * ERR_SYSTEM when the disk is.
  */
 #ifndef BROKER_STORE_H
 #define BROKER_STORE_H

@@ -1,4 +1,4 @@
-#include "broker/vault.h"
+#include "broker/vault_inside.h"
 
 #include "base/log.h"
 #include "base/secret.h"
@@ -6,7 +6,6 @@
 #include "broker/state.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,23 +14,7 @@
 
 enum { BODY_MAX = STORE_BODY_MAX };
 
-struct paths {
-    const char *directory;
-    char db[PATH_MAX], head[PATH_MAX], journal[PATH_MAX];
-    char fresh[PATH_MAX], damaged[PATH_MAX], damaged_journal[PATH_MAX];
-};
-
-struct vault {
-    char *directory;
-    struct paths paths;
-    struct store *store;
-    struct seal_keys *keys;
-    struct inventory inventory;
-    uint64_t counter;
-};
-
-__attribute__((format(printf, 3, 4))) static int explain(char why[VAULT_WHY_SIZE], int code,
-                                                         const char *format, ...) {
+int vault_explain(char why[VAULT_WHY_SIZE], int code, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
     vsnprintf(why, VAULT_WHY_SIZE, format, ap);
@@ -57,22 +40,18 @@ static int paths_make(struct paths *p, const char *directory) {
 
 /* ---- changes ---- */
 
-static int write_head(const struct vault *v) {
+int vault_write_head(const struct vault *v) {
     struct head_line line = {v->keys, v->counter};
     return head_write(v->paths.directory, v->paths.head, &line, 1);
 }
 
-/*
- * One transaction: the edit, the STATE row under keys, the commit. The
- * inventory in memory changes only with what is on the disk.
- */
-static int change_under(struct vault *v, const struct seal_keys *keys,
-                        int (*edit)(struct vault *v, void *ctx), void *ctx) {
+int vault_change(struct vault *v, const struct seal_keys *keys,
+                 int (*edit)(struct vault *v, void *ctx), void *ctx) {
     struct inventory next = {0};
     int result = store_begin(v->store);
     if (result != 0)
         return result;
-    result = edit(v, ctx);
+    result = edit ? edit(v, ctx) : 0;
     if (result == 0)
         result = state_seal(v->store, keys, v->counter + 1, &next);
     if (result != 0) {
@@ -91,43 +70,37 @@ static int change_under(struct vault *v, const struct seal_keys *keys,
 }
 
 static int change(struct vault *v, int (*edit)(struct vault *v, void *ctx), void *ctx) {
-    int result = change_under(v, v->keys, edit, ctx);
+    int result = vault_change(v, v->keys, edit, ctx);
     /* The change is made; a head that lags by it only protects less until the next one. */
-    if (result == 0 && write_head(v) != 0)
+    if (result == 0 && vault_write_head(v) != 0)
         log_warn("vault: vault.head could not be written; the change itself was kept");
     return result;
 }
 
 /* ---- opening ---- */
 
-static int no_edit(struct vault *v, void *ctx) {
-    (void)v;
-    (void)ctx;
-    return 0;
-}
-
 static int explain_check(int code, char why[VAULT_WHY_SIZE]) {
     switch (code) {
     case ERR_DENIED:
-        return explain(
+        return vault_explain(
             why, code,
             "the vault was sealed under another key: put the right vault.key back (after "
             "an interrupted rekey it is vault.key.new)");
     case ERR_BAD:
-        return explain(why, code, "vault.db has another schema than this version of exeat");
+        return vault_explain(why, code, "vault.db has another schema than this version of exeat");
     case ERR_CRYPTO:
-        return explain(why, code,
-                       "vault.db is damaged or was changed by somebody else: restore a copy with "
-                       "`exeat vault restore FILE`");
+        return vault_explain(
+            why, code,
+            "vault.db is damaged or was changed by somebody else: restore a copy with "
+            "`exeat vault restore FILE`");
     case ERR_EXISTS:
-        return explain(why, code, "vault.db is in use by another process");
+        return vault_explain(why, code, "vault.db is in use by another process");
     default:
-        return explain(why, code, "vault.db cannot be read: %s", err_text(code));
+        return vault_explain(why, code, "vault.db cannot be read: %s", err_text(code));
     }
 }
 
-/* Every value can be opened and is one that may be kept. */
-static int check_values(struct vault *v) {
+int vault_check_values(struct vault *v) {
     int result = 0;
     for (size_t i = 0; result == 0 && i < v->inventory.n_secrets; i++) {
         struct buf value;
@@ -141,16 +114,18 @@ static int check_values(struct vault *v) {
 
 static int compare_head(struct vault *v, int head, uint64_t seen, char why[VAULT_WHY_SIZE]) {
     if (head == ERR_MISSING && v->counter > 1)
-        return explain(why, ERR_CRYPTO,
-                       "vault.head is missing: whether vault.db is the newest cannot be told; "
-                       "restore a copy with `exeat vault restore FILE`");
+        return vault_explain(
+            why, ERR_CRYPTO,
+            "vault.head is missing: whether vault.db is the newest cannot be told; "
+            "restore a copy with `exeat vault restore FILE`");
     if (head == 0 && seen > v->counter)
-        return explain(why, ERR_CRYPTO,
-                       "vault.db is older than it was (state %llu, vault.head says %llu): restore "
-                       "the newest copy with `exeat vault restore FILE`",
-                       (unsigned long long)v->counter, (unsigned long long)seen);
-    if ((head == ERR_MISSING || seen < v->counter) && write_head(v) != 0)
-        return explain(why, ERR_SYSTEM, "vault.head cannot be written: %s", strerror(errno));
+        return vault_explain(
+            why, ERR_CRYPTO,
+            "vault.db is older than it was (state %llu, vault.head says %llu): restore "
+            "the newest copy with `exeat vault restore FILE`",
+            (unsigned long long)v->counter, (unsigned long long)seen);
+    if ((head == ERR_MISSING || seen < v->counter) && vault_write_head(v) != 0)
+        return vault_explain(why, ERR_SYSTEM, "vault.head cannot be written: %s", strerror(errno));
     return 0;
 }
 
@@ -159,26 +134,28 @@ static int open_content(struct vault *v, char why[VAULT_WHY_SIZE]) {
     bool fresh = false;
     int head = head_read(v->paths.head, v->keys, &seen);
     if (head == 0 && access(v->paths.db, F_OK) != 0)
-        return explain(why, ERR_CRYPTO,
-                       "vault.db is missing, but vault.head says that there was one (state %llu): "
-                       "restore a copy with `exeat vault restore FILE`",
-                       (unsigned long long)seen);
+        return vault_explain(
+            why, ERR_CRYPTO,
+            "vault.db is missing, but vault.head says that there was one (state %llu): "
+            "restore a copy with `exeat vault restore FILE`",
+            (unsigned long long)seen);
     int result = store_open(v->paths.db, head == ERR_MISSING, &v->store, &fresh);
     if (result == 0)
         result = state_check(v->store, v->keys, &v->inventory, &v->counter);
     if (result == ERR_MISSING && head == ERR_MISSING)
-        result = change_under(v, v->keys, no_edit, NULL);
+        result = vault_change(v, v->keys, NULL, NULL);
     if (result != 0)
         return explain_check(result == ERR_MISSING ? ERR_CRYPTO : result, why);
     if (head != 0 && head != ERR_MISSING)
-        return explain(why, ERR_CRYPTO,
-                       "vault.head is damaged or was written under another key: restore a copy "
-                       "with `exeat vault restore FILE`");
-    result = check_values(v);
+        return vault_explain(
+            why, ERR_CRYPTO,
+            "vault.head is damaged or was written under another key: restore a copy "
+            "with `exeat vault restore FILE`");
+    result = vault_check_values(v);
     return result != 0 ? explain_check(result, why) : compare_head(v, head, seen, why);
 }
 
-static struct vault *vault_new(const char *directory, const uint8_t kek[SEAL_KEY_SIZE]) {
+struct vault *vault_new(const char *directory, const uint8_t kek[SEAL_KEY_SIZE]) {
     struct vault *v = calloc(1, sizeof *v);
     if (!v)
         return NULL;
@@ -196,7 +173,7 @@ int vault_open(const char *directory, const uint8_t kek[SEAL_KEY_SIZE], struct v
     *out = NULL;
     struct vault *v = vault_new(directory, kek);
     if (!v)
-        return explain(why, ERR_MEMORY, "no memory for the vault");
+        return vault_explain(why, ERR_MEMORY, "no memory for the vault");
     int result = open_content(v, why);
     if (result != 0)
         vault_close(v);
@@ -444,93 +421,14 @@ int vault_rekey(struct vault *v, const uint8_t kek[SEAL_KEY_SIZE]) {
     struct head_line both[] = {{v->keys, v->counter}, {keys, v->counter + 1}};
     int result = head_write(v->paths.directory, v->paths.head, both, 2);
     if (result == 0)
-        result = change_under(v, keys, edit_rewrap, keys);
+        result = vault_change(v, keys, edit_rewrap, keys);
     if (result != 0) {
         seal_keys_free(keys);
         return result;
     }
     seal_keys_free(v->keys);
     v->keys = keys;
-    if (write_head(v) != 0)
+    if (vault_write_head(v) != 0)
         log_warn("vault: vault.head could not be written; it still names the old key too");
     return 0;
-}
-
-/* ---- restoring ---- */
-
-/* Opens a copy, checks all of it, and gives it a counter that nothing has had. */
-static int prepare_copy(struct vault *copy, struct view image, uint64_t least) {
-    int result = store_open_image(image, &copy->store);
-    if (result == 0)
-        result = state_check(copy->store, copy->keys, &copy->inventory, &copy->counter);
-    if (result == 0)
-        result = check_values(copy);
-    if (result == 0) {
-        copy->counter = copy->counter > least ? copy->counter : least;
-        result = change_under(copy, copy->keys, no_edit, NULL);
-    }
-    return result == ERR_MISSING ? ERR_CRYPTO : result;
-}
-
-/* The vault is open: one transaction. */
-static int restore_into(struct vault *v, struct vault *copy) {
-    int result = store_copy(copy->store, v->store);
-    if (result != 0)
-        return result;
-    inventory_free(&v->inventory);
-    v->inventory = copy->inventory;
-    memset(&copy->inventory, 0, sizeof copy->inventory);
-    v->counter = copy->counter;
-    if (write_head(v) != 0)
-        log_warn("vault: vault.head could not be written; the vault itself was restored");
-    return 0;
-}
-
-static int rename_if_there(const char *from, const char *to) {
-    return rename(from, to) == 0 || errno == ENOENT ? 0 : ERR_SYSTEM;
-}
-
-/*
- * The vault is not open: the new file is made whole under another name first.
- * A kill between the renames leaves no vault.db, which the next start refuses
- * and another restore mends.
- */
-static int restore_beside(struct vault *copy) {
-    struct paths *p = &copy->paths;
-    struct store *fresh = NULL;
-    bool blank;
-    if (unlink(p->fresh) != 0 && errno != ENOENT)
-        return ERR_SYSTEM;
-    int result = store_open(p->fresh, true, &fresh, &blank);
-    if (result == 0)
-        result = store_copy(copy->store, fresh);
-    store_close(fresh);
-    if (result == 0)
-        result = rename_if_there(p->journal, p->damaged_journal);
-    if (result == 0)
-        result = rename_if_there(p->db, p->damaged);
-    if (result == 0 && rename(p->fresh, p->db) != 0)
-        result = ERR_SYSTEM;
-    return result == 0 ? write_head(copy) : result;
-}
-
-int vault_restore(struct vault **v, const char *directory, const uint8_t kek[SEAL_KEY_SIZE],
-                  struct view image, char why[VAULT_WHY_SIZE]) {
-    uint64_t least = 0;
-    struct vault *copy = vault_new(directory, kek);
-    if (!copy)
-        return explain(why, ERR_MEMORY, "no memory for the vault");
-    if (*v)
-        least = (*v)->counter;
-    else if (head_read(copy->paths.head, copy->keys, &least) != 0)
-        least = 0;
-    int result = prepare_copy(copy, image, least);
-    if (result != 0)
-        explain(why, result, "the copy is refused: it is %s",
-                result == ERR_DENIED ? "sealed under another key than vault.key"
-                                     : "damaged, cut off, or no copy of a vault");
-    else if ((result = *v ? restore_into(*v, copy) : restore_beside(copy)) != 0)
-        explain(why, result, "the vault could not be written: %s", err_text(result));
-    vault_close(copy);
-    return result == 0 && !*v ? vault_open(directory, kek, v, why) : result;
 }

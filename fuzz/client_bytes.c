@@ -136,6 +136,8 @@ static void send_bytes(struct proxy *p, struct view v, size_t piece) {
     turns(4);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct limits limits;
     int lane[2];

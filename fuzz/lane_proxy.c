@@ -67,6 +67,8 @@ static void say(int lane, struct view *input) {
     buf_free(&b);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct limits limits;
     int lane[2], fds[CLIENTS][2];

@@ -198,7 +198,7 @@ bool process_start(struct process *of, const struct channel_rule *rules, size_t 
     }
     of->state = PROCESS_STARTING;
     of->started = clock_mono();
-    of->generation = 0;
+    of->generation = of->prepared = 0;
     of->killed = false;
     return true;
 }

@@ -159,9 +159,12 @@ static void commit(struct parent *p) {
         close(p->text);
     p->text = p->rollout.text;
     p->generation = number;
-    /* The shared roles first: a lane that is still at N - 1 asks again. */
+    /* Shared roles first: a lane that is still at N - 1 asks again. Proxies last: they begin to accept. */
     for (struct process *of = p->processes; of; of = of->next)
-        if (takes_part(of))
+        if (takes_part(of) && of->role != ROLE_PROXY)
+            send_commit(of, number);
+    for (struct process *of = p->processes; of; of = of->next)
+        if (takes_part(of) && of->role == ROLE_PROXY)
             send_commit(of, number);
     parent_committed(p);
     if (p->rollout.wanted)
@@ -257,6 +260,20 @@ void rollout_lost(struct process *of) {
     check_complete(p);
 }
 
+/* A process that was started again. A lane's proxy waits for its egress: it would accept what nobody judges. */
+static void commit_alone(struct process *of) {
+    struct parent *p = of->parent;
+    struct process *proxy = process_find(p, ROLE_PROXY, of->lane),
+                   *egress = process_find(p, ROLE_EGRESS, of->lane);
+    if (of != proxy)
+        send_commit(of, p->generation);
+    else
+        of->prepared = p->generation;
+    if (of->lane && takes_part(proxy) && proxy->prepared == p->generation &&
+        proxy->generation != p->generation && egress->generation == p->generation)
+        send_commit(proxy, p->generation);
+}
+
 int rollout_ready(struct process *of, uint32_t number) {
     struct parent *p = of->parent;
     if (!of->acknowledging)
@@ -265,7 +282,7 @@ int rollout_ready(struct process *of, uint32_t number) {
     if (p->rollout.running && number == p->rollout.number)
         check_complete(p);
     else if (number == p->generation)
-        send_commit(of, number);
+        commit_alone(of);
     return 0;
 }
 

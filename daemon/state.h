@@ -30,6 +30,7 @@ struct process {
     uint64_t started; /* monotonic nanoseconds */
     unsigned restarts, backoff_ms;
     uint32_t generation; /* the one it uses; 0: none */
+    uint32_t prepared;   /* proxy: one it holds ready until its egress uses it */
     bool acknowledging;  /* must still answer the generation that is being rolled out */
     bool killed;         /* we ended it */
     char origin[32];     /* "egress 3": its name in the log and the audit trail */

@@ -331,6 +331,10 @@ void exchange_advance(struct exchange *ex) {
               ex);
 }
 
+void exchange_connecting(struct exchange *ex, struct upstream *u) {
+    ex->upstream = u;
+}
+
 void exchange_connected(struct exchange *ex, struct upstream *u) {
     ex->upstream = u;
     ex->connecting = false;
@@ -408,7 +412,7 @@ static void find_late(void *ctx, uint32_t id, void *object) {
 static void refuse_late(struct exchange *ex) {
     if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
         exchange_refuse(ex, REASON_UPSTREAM_TIMEOUT, VIEW("no byte of the answer in time"));
-    else if (ex->state == EXCHANGE_RELAYING || ex->upstream)
+    else if (ex->state == EXCHANGE_RELAYING || !ex->connecting)
         exchange_refuse(ex, REASON_REQUEST_TIMEOUT, VIEW("no byte of the request in time"));
     else
         exchange_refuse(ex, REASON_CONNECT_TIMEOUT, (struct view){NULL, 0});

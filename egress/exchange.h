@@ -51,7 +51,7 @@ struct exchange {
     bool decided; /* the decision is written */
 
     /* towards the upstream (send.c) */
-    struct upstream *upstream; /* NULL until connected */
+    struct upstream *upstream; /* dialled, connected, or NULL */
     bool connecting, retried;
     struct lease *lease;
     struct buf
@@ -93,6 +93,8 @@ MUST_USE int exchange_take_gone(struct lane *l, struct message *m);
 MUST_USE int exchange_take_credit(struct lane *l, struct message *m);
 
 /* ---- events from the other files ---- */
+/* A connection is being made for it: u is the exchange's to free from now on. */
+void exchange_connecting(struct exchange *ex, struct upstream *u);
 void exchange_connected(struct exchange *ex, struct upstream *u);
 /* u is about to be freed; NULL when there was none. */
 void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason why,

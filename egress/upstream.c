@@ -223,10 +223,12 @@ void upstream_get(struct lane *l, const struct upstream_key *key, bool fresh, st
         return;
     }
     u = upstream_new(l, key, ex);
-    if (u)
+    if (u) {
+        exchange_connecting(ex, u);
         dial(u);
-    else
-        exchange_not_connected(ex, NULL, REASON_TOO_MANY, VIEW("memory"));
+        return;
+    }
+    exchange_not_connected(ex, NULL, REASON_TOO_MANY, VIEW("memory"));
 }
 
 /* ---- events of the socket ---- */

@@ -43,6 +43,12 @@ static size_t mask_fields(struct exchange *ex, struct fields *f) {
 
 /* ---- sending on ---- */
 
+/* Bytes that may be fed now: what is held back already has a claim on the credit. */
+static size_t credit_left(const struct exchange *ex) {
+    int64_t held = (int64_t)guard_stream_held(&ex->guard);
+    return ex->credit > held ? (size_t)(ex->credit - held) : 0;
+}
+
 static void send_timer(struct exchange *ex);
 
 /* A piece of plain body, scanned on its way into the channel's buffer. */
@@ -57,7 +63,7 @@ static int pass_on(struct exchange *ex, struct view piece) {
         buf_put(b, piece);
     size_t sent = buf_len(b) - before;
     channel_end(proxy);
-    ex->credit -= sent < ex->credit ? sent : ex->credit;
+    ex->credit -= (int64_t)sent;
     ex->answer_bytes += sent;
     if (guard_stream_held(&ex->guard) > 0)
         send_timer(ex);
@@ -73,7 +79,7 @@ static int release_held(struct exchange *ex) {
     int result = guard_stream_release(&ex->guard, b);
     size_t sent = buf_len(b) - before;
     channel_end(proxy);
-    ex->credit -= sent < ex->credit ? sent : ex->credit;
+    ex->credit -= (int64_t)sent;
     ex->answer_bytes += sent;
     return result;
 }
@@ -83,7 +89,7 @@ static void on_hold_over(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
     /* The end of a piece waited long enough; without credit it waits on. */
-    if (ex->state != EXCHANGE_RELAYING || ex->credit < guard_stream_held(&ex->guard))
+    if (ex->state != EXCHANGE_RELAYING || ex->credit < (int64_t)guard_stream_held(&ex->guard))
         return;
     if (release_held(ex) != 0)
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
@@ -242,11 +248,11 @@ static int take_end(struct exchange *ex) {
 
 static void drain_plain(struct exchange *ex) {
     while (buf_len(&ex->plain) > 0) {
-        size_t held = guard_stream_held(&ex->guard);
-        if (ex->credit <= held)
+        size_t may = credit_left(ex);
+        if (may == 0)
             return;
-        struct view piece = view_head(buf_view(&ex->plain), ex->credit - held);
-        piece = view_head(piece, LANE_BODY_MAX / 2);
+        struct view piece =
+            view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
         size_t n = piece.n;
         if (pass_on(ex, piece) != 0) {
             exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
@@ -280,8 +286,7 @@ static size_t room(const struct exchange *ex) {
         return inspection_waiting(ex->decoding) > DECODE_AHEAD || buf_len(&ex->plain) > PLAIN_AHEAD
                    ? 0
                    : SIZE_MAX;
-    size_t held = guard_stream_held(&ex->guard);
-    return ex->credit > held ? ex->credit - held : 0;
+    return credit_left(ex);
 }
 
 static void pause(struct exchange *ex) {

@@ -162,7 +162,7 @@ void exchange_refuse(struct exchange *ex, enum reason why, struct view detail) {
 
 static void begin(struct exchange *ex) {
     struct lane *l = ex->lane;
-    ex->credit = lane_limit(l, LIMIT_WINDOW);
+    ex->credit = ex->window = (int64_t)lane_limit(l, LIMIT_WINDOW);
     ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
     ex->deadline = ex->last_deadline;
     ex->state = EXCHANGE_WAITING;
@@ -307,8 +307,7 @@ int exchange_take_credit(struct lane *l, struct message *m) {
     struct exchange *ex = known(l, m->id, &result);
     if (!ex)
         return result;
-    if (ex->credit + n > lane_limit(l, LIMIT_WINDOW) &&
-        ex->credit + n > ex->generation->limits.v[LIMIT_WINDOW])
+    if (n > ex->window - ex->credit)
         return ERR_BAD;
     ex->credit += n;
     if (ex->paused)

@@ -69,7 +69,8 @@ struct exchange {
     struct guard_stream guard;   /* its set is NULL when this answer is not scanned */
     struct inspection *decoding; /* of the answer's body, or NULL */
     struct buf plain;            /* decoded and not yet sent on */
-    uint64_t credit;             /* bytes proxy can still take */
+    int64_t credit,
+        window; /* bytes proxy can still take (less than 0: what the guard held came on top); at first */
     uint64_t answer_bytes, masked;
     uint16_t status; /* of the final answer; 0 before its head */
     bool answer_ended, paused, decoded_all, reusable;

@@ -409,7 +409,10 @@ static void find_late(void *ctx, uint32_t id, void *object) {
 }
 
 static void refuse_late(struct exchange *ex) {
-    if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
+    if (ex->state == EXCHANGE_RECORDING)
+        exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE,
+                        VIEW("the disk did not take the record in time"));
+    else if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
         exchange_refuse(ex, REASON_UPSTREAM_TIMEOUT, VIEW("no byte of the answer in time"));
     else if (ex->state == EXCHANGE_RELAYING || !ex->connecting)
         exchange_refuse(ex, REASON_REQUEST_TIMEOUT, VIEW("no byte of the request in time"));
@@ -432,6 +435,32 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
     } while (v.found);
     upstream_sweep(l, v.now);
     lease_sweep(l, v.now);
+}
+
+static void find_durable(void *ctx, uint32_t id, void *object) {
+    struct visit *v = ctx;
+    struct exchange *ex = object;
+    (void)id;
+    if (ex->state == EXCHANGE_RECORDING && ex->recorded <= v->now)
+        v->found = ex;
+}
+
+static struct exchange *next_durable(struct lane *l, uint64_t number) {
+    struct visit v = {l, number, NULL};
+    table_each(&l->exchanges, find_durable, &v);
+    return v.found;
+}
+
+void exchange_durable(struct lane *l, uint64_t number) {
+    struct exchange *ex;
+    while ((ex = next_durable(l, number)) != NULL)
+        send_begin(ex);
+}
+
+void exchange_lose_audit(struct lane *l) {
+    struct exchange *ex;
+    while ((ex = next_durable(l, UINT64_MAX)) != NULL)
+        exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, (struct view){NULL, 0});
 }
 
 int exchange_start(struct lane *l) {

@@ -3,7 +3,7 @@
  * audit log. exchange.c holds the states; request.c makes the canonical request and has it judged;
  * send.c is the half towards the upstream; answer.c the half towards the sandbox.
  *
- *   JUDGING -> WAITING -> LEASING -> RELAYING -> (gone)
+ *   JUDGING -> WAITING -> LEASING -> (RECORDING ->) RELAYING -> (gone)
  *
  * A refusal is possible until the answer's head was sent; after that the exchange is cut, so that
  * the truncation shows.
@@ -22,8 +22,9 @@
 enum exchange_state {
     EXCHANGE_JUDGING, /* within the handler of LANE_REQUEST */
     EXCHANGE_WAITING, /* for the upstream's connection, and for as much of the body as is judged whole */
-    EXCHANGE_LEASING,  /* for the secret */
-    EXCHANGE_RELAYING, /* bytes may leave: the decision is recorded */
+    EXCHANGE_LEASING,   /* for the secret */
+    EXCHANGE_RECORDING, /* for the decision to be on the disk (audit durable) */
+    EXCHANGE_RELAYING,  /* bytes may leave: the decision is recorded */
 };
 
 struct exchange {
@@ -48,7 +49,8 @@ struct exchange {
 
     /* the record (trail.c) */
     struct trail trail;
-    bool decided; /* the decision is written */
+    bool decided;      /* the decision is written */
+    uint64_t recorded; /* RECORDING: the decision's number in our stream */
 
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
@@ -105,6 +107,10 @@ void exchange_writable(struct exchange *ex);
 void exchange_lent(struct exchange *ex, struct lease *lease);
 void exchange_not_lent(struct exchange *ex, enum reason why);
 struct generation *exchange_generation(struct exchange *ex);
+/* Our records up to this number are on the disk. */
+void exchange_durable(struct lane *l, uint64_t number);
+/* Audit is gone: what waits for the disk is refused. */
+void exchange_lose_audit(struct lane *l);
 
 /* ---- used by request.c, send.c, answer.c ---- */
 

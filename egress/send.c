@@ -309,7 +309,18 @@ void send_launch(struct exchange *ex, struct lease *lease) {
         exchange_refuse(ex, why, (struct view){NULL, 0});
         return;
     }
+    if (!ex->generation->audit_durable) {
+        send_begin(ex);
+        return;
+    }
+    ex->state = EXCHANGE_RECORDING;
+    ex->recorded = audit_writer_number(ex->lane->audit);
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
+}
+
+void send_begin(struct exchange *ex) {
     ex->state = EXCHANGE_RELAYING;
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     http1_expect(ex->upstream->answers, view_equal(ex->request.method, VIEW("HEAD")));
     send_pump(ex);
 }

@@ -13,6 +13,8 @@ enum reason send_prepare(struct exchange *ex);
 void send_connect(struct exchange *ex, bool fresh);
 /* Connected, and the secret is lent (NULL: none is needed): records the decision, then bytes leave. */
 void send_launch(struct exchange *ex, struct lease *lease);
+/* The decision is where it must be: bytes leave. */
+void send_begin(struct exchange *ex);
 /* Body bytes and end from proxy. Anything but 0: proxy broke the contract. */
 MUST_USE int send_body(struct exchange *ex, struct view piece);
 MUST_USE int send_end(struct exchange *ex);

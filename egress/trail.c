@@ -2,6 +2,7 @@
 
 #include "base/digest.h"
 #include "base/log.h"
+#include "egress/exchange.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,10 +16,12 @@ static void on_news(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
     while ((result = audit_writer_read(l->audit, &notice)) == 0)
-        if (notice.kind != AUDIT_DURABLE)
-            log_warn("audit %s", notice.kind == AUDIT_DOWN
-                                     ? "is in trouble: every request is refused"
-                                     : "is usable again");
+        if (notice.kind == AUDIT_DURABLE)
+            exchange_durable(l, notice.number);
+        else
+            log_line(notice.kind == AUDIT_DOWN ? LOG_WARN : LOG_INFO, "audit %s",
+                     notice.kind == AUDIT_DOWN ? "is in trouble: every request is refused"
+                                               : "is usable");
     if (result != ERR_AGAIN) {
         log_warn("audit's channel: %s", err_text(result));
         trail_lost(l);
@@ -31,6 +34,8 @@ void trail_close(struct lane *l) {
     l->audit_news = NULL;
     audit_writer_free(l->audit);
     l->audit = NULL;
+    /* Whoever waits for the disk waits for a number of this very stream. */
+    exchange_lose_audit(l);
 }
 
 void trail_lost(struct lane *l) {

@@ -114,7 +114,8 @@ int head_field(struct head *h, struct view name, struct view value) {
     case KNOWN_CONNECTION:
         return take_connection(h, value);
     case KNOWN_UPGRADE:
-        h->upgrade = true;
+        /* h2c is an offer that a server may pass over in silence (RFC 9110 7.8); some clients always make it. */
+        h->upgrade = h->upgrade || !view_equal_nocase(view_trim(value), VIEW("h2c"));
         return 0;
     case KNOWN_TWIN:
         return h->request ? refuse(h, 400, "a name with '_' that can be taken for a framing field")

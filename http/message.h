@@ -46,7 +46,7 @@ struct request_head {
     uint64_t length;
     bool expect_continue;
     bool keep_alive; /* what the client asked for */
-    bool upgrade;    /* an Upgrade field was there */
+    bool upgrade;    /* an Upgrade field was there, for something other than h2c */
     /*
      * Without Host, framing, Expect, hop-by-hop fields and those that Connection named. Out of
      * http1 Proxy-Authorization is still there: the proxy process takes it out (and counts it)

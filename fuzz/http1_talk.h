@@ -40,7 +40,7 @@ static void check_request(const struct request_head *h, const struct limits *lim
                             back.length, back.keep_alive);
         struct http1 *p = http1_new(HTTP1_REQUESTS, limits);
         REQUIRE(p && buf_ok(&wire));
-        /* lengths that only fit with the original's spelling are no contradiction */
+        /* The rewritten head may pass a limit of size or number that the original did not. */
         if (http1_next(p, buf_view(&wire)).what == HTTP1_HEAD) {
             request_write(http1_request(p), &again);
             REQUIRE(view_equal(buf_view(&record), buf_view(&again)));

@@ -311,6 +311,37 @@ static void test_every_length_that_lies_is_refused(void **state) {
     }
 }
 
+/* A hello of these fields only. */
+static int read_fields(struct view session_id, struct view ciphers, struct view compression) {
+    static const uint8_t random[32];
+    struct hello h;
+    buf_reset(&message);
+    buf_put_u8(&message, 1);
+    put_u24(&message, 2 + 32 + 1 + session_id.n + 2 + ciphers.n + 1 + compression.n);
+    buf_put_u16(&message, 0x0303);
+    buf_put(&message, view_of(random, sizeof random));
+    buf_put_u8(&message, (uint8_t)session_id.n);
+    buf_put(&message, session_id);
+    buf_put_u16(&message, (uint16_t)ciphers.n);
+    buf_put(&message, ciphers);
+    buf_put_u8(&message, (uint8_t)compression.n);
+    buf_put(&message, compression);
+    make_records(buf_view(&message), 16384);
+    return read_all(&h);
+}
+
+static void test_the_fixed_fields_have_sane_sizes(void **state) {
+    (void)state;
+    static const uint8_t bytes[33];
+    struct view none = {NULL, 0}, one = view_of(bytes, 1), two = view_of(bytes, 2);
+    assert_int_equal(read_fields(none, two, one), 0);
+    assert_int_equal(read_fields(view_of(bytes, 32), two, one), 0);
+    assert_int_equal(read_fields(view_of(bytes, 33), two, one), ERR_BAD);
+    assert_int_equal(read_fields(none, view_of(bytes, 3), one), ERR_BAD);
+    assert_int_equal(read_fields(none, none, one), ERR_BAD);
+    assert_int_equal(read_fields(none, two, none), ERR_BAD);
+}
+
 static void test_bytes_behind_the_hello_in_its_record_are_refused(void **state) {
     (void)state;
     struct hello h;
@@ -378,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_tu_09_protocol_lists),
         cmocka_unit_test(test_what_is_not_a_client_hello_is_refused_at_once),
         cmocka_unit_test(test_every_length_that_lies_is_refused),
+        cmocka_unit_test(test_the_fixed_fields_have_sane_sizes),
         cmocka_unit_test(test_bytes_behind_the_hello_in_its_record_are_refused),
         cmocka_unit_test(test_openssl_s_own_hellos_are_read),
     };

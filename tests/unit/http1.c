@@ -707,7 +707,12 @@ static void test_hd_04_and_05_hop_by_hop_fields_are_taken_out(void **state) {
         TAKEN(GET("Proxy: http://evil.test\r\nProxy-Connection: x\r\nTE: trailers, deflate\r\n"
                   "Trailer: Authorization\r\nKeep-Alive: 9999\r\nHTTP2-Settings: x\r\nA: b\r\n"),
               PLAIN "a=b;END{}EOF"),
+        /* Java's client offers h2c with every request in clear. */
         TAKEN(GET("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"),
+              PLAIN "END{}EOF"),
+        TAKEN(GET("Connection: Upgrade\r\nUpgrade: websocket\r\n"),
+              "GET origin [] [/] host=a none:0 1.1 keep upgrade END{}EOF"),
+        TAKEN(GET("Connection: Upgrade\r\nUpgrade: h2c, websocket\r\n"),
               "GET origin [] [/] host=a none:0 1.1 keep upgrade END{}EOF"),
         TAKEN(GET("X-A: 1\r\nConnection: ,x-a , keep-alive,\r\nX-B: 2\r\nX-a: 3\r\n"
                   "Connection: X-C\r\nX-C: 4\r\n"),
@@ -919,6 +924,7 @@ static void test_rs_03_a_second_answer_stays_in_the_input(void **state) {
 static void test_rs_04_nothing_is_upgraded(void **state) {
     (void)state;
     static const struct case_of cases[] = {
+        REFUSED("HTTP/1.1 101 Switching Protocols\r\n\r\n", 502),
         REFUSED("HTTP/1.1 101 Switching Protocols\r\n\r\nraw", 502),
         REFUSED("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nraw",
                 502),

@@ -270,6 +270,24 @@ static void test_answers_that_contradict_themselves_are_refused(void **state) {
             fail_msg("case %zu", i);
 }
 
+static void test_unknown_flags_are_refused(void **state) {
+    (void)state;
+    struct request_head h = request(), back;
+    struct answer_head a = answer(), answer_back;
+    for (int bit = 0; bit < 8; bit++) {
+        buf_reset(&out);
+        answer_write(&a, &out);
+        out.p[out.pos + 4] = (uint8_t)(1 << bit);
+        struct reader r = reader_of(buf_view(&out));
+        assert_int_equal(answer_read(&r, &answer_back), bit == 3 ? 0 : ERR_BAD);
+        buf_reset(&out);
+        request_write(&h, &out);
+        out.p[out.pos + 3] |= (uint8_t)(1 << bit);
+        r = reader_of(buf_view(&out));
+        assert_int_equal(request_read(&r, &back), bit >= 1 && bit <= 4 ? 0 : ERR_BAD);
+    }
+}
+
 static void test_more_fields_than_there_is_room_for_are_refused(void **state) {
     (void)state;
     struct answer_head h = answer(), back;
@@ -311,6 +329,7 @@ int main(void) {
         cmocka_unit_test(test_hd_01_two_credentials_of_one_name_are_no_record),
         cmocka_unit_test(test_requests_that_contradict_themselves_are_refused),
         cmocka_unit_test(test_answers_that_contradict_themselves_are_refused),
+        cmocka_unit_test(test_unknown_flags_are_refused),
         cmocka_unit_test(test_more_fields_than_there_is_room_for_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -111,6 +111,31 @@ static void test_a_large_chunk_is_counted_not_kept(void **state) {
     assert_int_equal(c.left, INT64_MAX - 1000000);
 }
 
+static void test_a_chunk_that_no_body_can_hold_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        struct view line;
+        enum strict_piece piece;
+    } cases[] = {
+        {VIEW("7fffffffffffffff\r\n"), STRICT_MORE},
+        {VIEW("8000000000000000\r\n"), STRICT_BAD},
+        {VIEW("ffffffffffffffff\r\n"), STRICT_BAD},
+        {VIEW("0000000000000001\r\n"), STRICT_MORE},
+        {VIEW("00000000000000001\r\n"), STRICT_BAD},
+        {VIEW("1;\x7f\r\n"), STRICT_BAD},
+        {VIEW("1;\x80\r\n"), STRICT_BAD},
+        {VIEW("1; \ta=\"b\"\r\n"), STRICT_MORE},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct strict_chunks c;
+        size_t used;
+        struct view data;
+        strict_chunks_init(&c, 100);
+        if (strict_chunks_next(&c, cases[i].line, &used, &data) != cases[i].piece)
+            fail_msg("case %zu", i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_byte_is_in_the_classes_of_the_rfc),
@@ -120,6 +145,7 @@ int main(void) {
         cmocka_unit_test(test_fields_are_split_at_the_first_colon),
         cmocka_unit_test(test_a_head_without_end_is_refused_at_its_limit),
         cmocka_unit_test(test_a_large_chunk_is_counted_not_kept),
+        cmocka_unit_test(test_a_chunk_that_no_body_can_hold_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -769,9 +769,24 @@ static void test_a_session_ends_with_the_certificate(void **state) {
     leaf = usual;
 }
 
+/* Bytes of the hello that our client sends. */
+static size_t hello_size(const char *name, struct tls_session *session) {
+    uint8_t bytes[8192];
+    int fd[2];
+    make_pair(fd);
+    struct tls *t = tls_connect(client, fd[0], name, NO_ADDRESS, session);
+    assert_int_equal(tls_handshake(t), TLS_WANT_READ);
+    ssize_t n = read(fd[1], bytes, sizeof bytes);
+    tls_free(t);
+    close_pair(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
 static void test_a_session_of_one_name_is_not_offered_to_another(void **state) {
     (void)state;
     struct tls_session *first = session_from(NAME, NULL, false);
+    assert_true(hello_size(NAME, first) > hello_size(NAME, NULL));
+    assert_int_equal(hello_size("b.test", first), hello_size("b.test", NULL));
     struct tls_session *other = session_from("b.test", first, false);
     tls_session_free(first);
     tls_session_free(other);

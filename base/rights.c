@@ -111,9 +111,8 @@ static const int file_calls[] = {
 };
 
 static const int connect_calls[] = {
-    SCMP_SYS(connect),     SCMP_SYS(bind),     SCMP_SYS(sendto),     SCMP_SYS(sendmmsg),
-    SCMP_SYS(getsockname), SCMP_SYS(shutdown), SCMP_SYS(setsockopt), SCMP_SYS(getsockopt),
-    SCMP_SYS(getpeername), SCMP_SYS(poll),     SCMP_SYS(uname),
+    SCMP_SYS(connect),    SCMP_SYS(sendto),     SCMP_SYS(getsockname), SCMP_SYS(shutdown),
+    SCMP_SYS(setsockopt), SCMP_SYS(getsockopt), SCMP_SYS(getpeername),
 };
 
 /* ---- seccomp ---- */
@@ -170,11 +169,10 @@ static void allow_options(struct filter *f) {
 }
 
 static void allow_connecting(struct filter *f) {
-    static const int families[] = {AF_INET, AF_INET6, AF_NETLINK};
+    static const int families[] = {AF_INET, AF_INET6};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
         allow_when(f, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
     allow_all(f, connect_calls, sizeof connect_calls / sizeof *connect_calls);
-    allow(f, SCMP_SYS(ioctl));
 }
 
 static void allow_groups(struct filter *f, unsigned groups) {

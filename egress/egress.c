@@ -55,7 +55,7 @@ static const struct channel_rule proxy_rules[] = {
     {LANE_CLOSE, 0, 0, on_close, "lane close"},
     {LANE_REQUEST, 0, LANE_HEAD_MAX, on_request, "lane request"},
     {LANE_BODY, 0, LANE_BODY_MAX, on_body, "lane body"},
-    {LANE_END, 0, 0, on_end, "lane end"},
+    {LANE_END, 0, LANE_HEAD_MAX, on_end, "lane end"},
     {LANE_GONE, 0, LANE_TEXT_MAX + 16, on_gone, "lane gone"},
     {LANE_CREDIT, 0, 4, on_credit, "lane credit"},
     {LANE_MALFORMED, 0, 3 * LANE_TEXT_MAX, on_malformed, "lane malformed"},

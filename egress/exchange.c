@@ -165,6 +165,8 @@ static void begin(struct exchange *ex) {
     ex->credit = ex->window = (int64_t)lane_limit(l, LIMIT_WINDOW);
     ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
     ex->deadline = ex->last_deadline;
+    if (ex->request.framing != FRAMING_NONE)
+        ex->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_BODY_STALL) * SECOND;
     ex->state = EXCHANGE_WAITING;
     enum reason why = send_prepare(ex);
     if (why != REASON_ALLOWED) {
@@ -267,7 +269,7 @@ int exchange_take_body(struct lane *l, struct message *m) {
 int exchange_take_end(struct lane *l, struct message *m) {
     int result;
     struct exchange *ex = known(l, m->id, &result);
-    return ex ? send_end(ex) : result;
+    return ex ? send_end(ex, m->body) : result;
 }
 
 /* There is nobody to answer: recorded only. */

@@ -40,7 +40,8 @@ enum {
      * (plain proxying only); block peer; request (http/message.h). */
     LANE_REQUEST = 5,
     LANE_BODY = 6, /* id: exchange. Body bytes. */
-    LANE_END = 7,  /* id: exchange. The request is complete; trailers are not sent on. */
+    /* id: exchange. The request is complete. Its trailers as "name:value\n" lines, to be looked at: they are not sent on. */
+    LANE_END = 7,
     LANE_GONE =
         8, /* id: exchange. The client went away, or its body broke: u16 enum reason, block detail. */
     LANE_CREDIT = 9, /* id: exchange. u32 bytes of the answer that were passed on. */

@@ -192,10 +192,12 @@ int send_body(struct exchange *ex, struct view piece) {
     return 0;
 }
 
-int send_end(struct exchange *ex) {
+int send_end(struct exchange *ex, struct view trailers) {
     if (ex->body_ended ||
         (ex->request.framing == FRAMING_LENGTH && ex->body_received != ex->request.length))
         return ERR_BAD;
+    if (placeholder_inside(trailers))
+        return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in a trailer"));
     ex->body_ended = true;
     if (ex->inspection)
         inspection_end(ex->inspection);

@@ -17,7 +17,7 @@ void send_launch(struct exchange *ex, struct lease *lease);
 void send_begin(struct exchange *ex);
 /* Body bytes and end from proxy. Anything but 0: proxy broke the contract. */
 MUST_USE int send_body(struct exchange *ex, struct view piece);
-MUST_USE int send_end(struct exchange *ex);
+MUST_USE int send_end(struct exchange *ex, struct view trailers);
 /* Writes what may be written. */
 void send_pump(struct exchange *ex);
 /* The upstream ended a reused connection before a byte of the answer: whether to try once more on a fresh one. */

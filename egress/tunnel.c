@@ -102,7 +102,8 @@ int tunnel_take_open(struct lane *l, struct message *m) {
     trail.verdict.reason = judge_open(l, &o, t, &trail);
     trail.verdict.allow = trail.verdict.reason == REASON_ALLOWED;
     bool fits = view_cstr(o.client, t->client, sizeof t->client) == 0;
-    if (!trail.verdict.allow || !fits || table_put(&l->tunnels, t->id, t) != 0) {
+    bool room = l->tunnels.n < (l->now ? lane_limit(l, LIMIT_CONNECTIONS) : 0);
+    if (!trail.verdict.allow || !fits || !room || table_put(&l->tunnels, t->id, t) != 0) {
         if (trail.verdict.allow)
             trail.verdict = (struct verdict){.reason = REASON_TOO_MANY, .swap = -1};
         refuse_open(l, m->id, &trail);

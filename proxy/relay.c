@@ -174,7 +174,7 @@ enum client_step relay_step(struct client *c, struct view *input) {
             x->expects = false;
             break;
         case HTTP1_END:
-            say_end(c->proxy, x->id);
+            say_end(c->proxy, x->id, http1_trailers(c->parser));
             x->request = REQUEST_OVER;
             client_parser_done(c);
             return settle(x) ? STEP_NEXT : STEP_WAIT;

@@ -84,8 +84,15 @@ void say_body(struct proxy *p, uint32_t id, struct view v) {
     channel_send(p->lane, LANE_BODY, id, 0, v);
 }
 
-void say_end(struct proxy *p, uint32_t id) {
-    channel_send(p->lane, LANE_END, id, 0, (struct view){NULL, 0});
+void say_end(struct proxy *p, uint32_t id, const struct fields *trailers) {
+    struct buf *b = channel_begin(p->lane, LANE_END, id, 0);
+    for (size_t i = 0; i < trailers->n; i++) {
+        buf_put(b, trailers->at[i].name);
+        buf_put_u8(b, ':');
+        buf_put(b, trailers->at[i].value);
+        buf_put_u8(b, '\n');
+    }
+    channel_end(p->lane);
 }
 
 void say_gone(struct proxy *p, uint32_t id, enum reason why, const char *detail) {

@@ -18,7 +18,7 @@ void say_close(struct client *c);
 
 void say_request(struct client *c, uint32_t id, const struct request_head *h);
 void say_body(struct proxy *p, uint32_t id, struct view v);
-void say_end(struct proxy *p, uint32_t id);
+void say_end(struct proxy *p, uint32_t id, const struct fields *trailers);
 void say_gone(struct proxy *p, uint32_t id, enum reason why, const char *detail);
 void say_credit(struct proxy *p, uint32_t id, size_t n);
 /* bytes: what was wrong; its beginning is told. */

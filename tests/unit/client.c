@@ -230,7 +230,7 @@ static void chunks_go_both_ways(void **state) {
     uint32_t id = egress_hears_request(w)->id;
     assert_view(heard_view(egress_hears(w, LANE_BODY)), "hello");
     assert_view(heard_view(egress_hears(w, LANE_BODY)), " world");
-    assert_int_equal(egress_hears(w, LANE_END)->n, 0);
+    assert_view(heard_view(egress_hears(w, LANE_END)), "trailer:dropped\n");
     egress_answers(w, id, false, 200, FRAMING_CHUNKED, 0);
     egress_says_body(w, id, "one");
     egress_says_body(w, id, "twotwotwotwotwotwo");

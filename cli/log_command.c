@@ -1,0 +1,310 @@
+#include "cli/client.h"
+#include "cli/log_table.h"
+#include "cli/options.h"
+
+#include "audit/log_file.h"
+#include "audit/segment.h"
+#include "audit/sign_key.h"
+#include "audit/verify.h"
+#include "base/json.h"
+#include "base/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILES_MAX = 64, FOLLOW_MS = 200, FOLLOW_BACK = 64 * 1024 };
+
+static int fail(const char *path, int result) {
+    int number = errno;
+    if (result == ERR_MISSING)
+        return cli_fail(EXIT_NO, "%s: there is no audit log", path);
+    if (result == ERR_SYSTEM)
+        return cli_fail(number == EACCES || number == EPERM ? EXIT_PERMISSION : EXIT_NO, "%s: %s",
+                        path, strerror(number));
+    return cli_fail(EXIT_NO, "%s: %s", path, err_text(result));
+}
+
+/* The log's directory: given, or that of the configuration. path holds 4096 bytes. */
+static int open_directory(const struct cli *cli, const char *given, char *path, int *dir) {
+    struct config config;
+    if (given) {
+        snprintf(path, 4096, "%s", given);
+    } else {
+        int code = client_config(cli, &config);
+        if (code != EXIT_YES)
+            return code;
+        snprintf(path, 4096, "%s/audit", config.state);
+        config_free(&config);
+    }
+    *dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *dir >= 0 ? EXIT_YES : fail(path, errno == ENOENT ? ERR_MISSING : ERR_SYSTEM);
+}
+
+/* ---- exeat log ---- */
+
+/* 0 at the end of the file as it is now. */
+static int show_rest(struct segment *s, struct log_table *t) {
+    struct view line;
+    int result;
+    while ((result = segment_next(s, &line)) == 0 || result == ERR_LIMIT)
+        log_table_line(t, result == 0 ? line : VIEW(""), clock_mono());
+    return result == ERR_AGAIN ? 0 : result;
+}
+
+static int show_file(int dir, const char *name, struct log_table *t) {
+    struct segment s;
+    int result = segment_open(dir, name, &s);
+    if (result == 0)
+        result = show_rest(&s, t);
+    segment_close(&s);
+    return result;
+}
+
+static int show_directory(int dir, struct log_table *t) {
+    struct segment_list list;
+    int result = segment_list_read(dir, &list);
+    for (size_t i = 0; result == 0 && i < list.n; i++) {
+        result = show_file(dir, list.at[i].text, t);
+        if (result == ERR_MISSING)
+            result = 0; /* rotated or removed while we read */
+    }
+    segment_list_free(&list);
+    return result;
+}
+
+static bool was_rotated(int dir, const struct segment *s) {
+    struct stat now, ours;
+    return fstatat(dir, SEGMENT_CURRENT, &now, 0) == 0 && fstat(s->fd, &ours) == 0 &&
+           now.st_ino != ours.st_ino;
+}
+
+static int follow_open(int dir, struct segment *s, bool from_the_end) {
+    struct timespec pause = {0, FOLLOW_MS * 1000000L};
+    struct view line;
+    int result;
+    while ((result = segment_open(dir, SEGMENT_CURRENT, s)) == ERR_MISSING) {
+        segment_close(s);
+        nanosleep(&pause, NULL); /* between renaming and the new file */
+    }
+    /* A little of what was: the first line there is most likely cut. */
+    if (result == 0 && from_the_end && lseek(s->fd, -FOLLOW_BACK, SEEK_END) > 0)
+        result = segment_next(s, &line) == ERR_SYSTEM ? ERR_SYSTEM : 0;
+    return result;
+}
+
+static int follow(int dir, struct log_table *t) {
+    struct timespec pause = {0, FOLLOW_MS * 1000000L};
+    struct segment s;
+    int result = follow_open(dir, &s, true);
+    while (result == 0) {
+        bool rotated = was_rotated(dir, &s);
+        result = show_rest(&s, t);
+        log_table_tick(t, clock_mono());
+        if (fflush(stdout) != 0)
+            break; /* nobody reads any more */
+        if (result == 0 && rotated) {
+            segment_close(&s);
+            result = follow_open(dir, &s, false);
+        } else if (result == 0) {
+            nanosleep(&pause, NULL);
+        }
+    }
+    segment_close(&s);
+    return result;
+}
+
+/* Takes every `--file F` out of argv. */
+static int take_files(int *argc, char **argv, const char *files[FILES_MAX], size_t *n) {
+    int kept = 0;
+    *n = 0;
+    for (int i = 0; i < *argc; i++) {
+        bool joined = strncmp(argv[i], "--file=", 7) == 0;
+        if (!joined && strcmp(argv[i], "--file") != 0) {
+            argv[kept++] = argv[i];
+            continue;
+        }
+        if (*n == FILES_MAX || (!joined && i + 1 == *argc))
+            return cli_fail(EXIT_USAGE,
+                            *n == FILES_MAX ? "too many files" : "--file needs a value");
+        files[(*n)++] = joined ? argv[i] + 7 : argv[++i];
+    }
+    *argc = kept;
+    return EXIT_YES;
+}
+
+static int show_files(const char *const *files, size_t n, struct log_table *t) {
+    for (size_t i = 0; i < n; i++) {
+        int result = show_file(AT_FDCWD, files[i], t);
+        if (result != 0)
+            return fail(files[i], result);
+    }
+    return EXIT_YES;
+}
+
+static int show_log(const struct cli *cli, bool followed, struct log_table *t) {
+    char path[4096];
+    int dir;
+    int code = open_directory(cli, NULL, path, &dir);
+    if (code != EXIT_YES)
+        return code;
+    int result = followed ? follow(dir, t) : show_directory(dir, t);
+    if (result != 0)
+        code = fail(path, result);
+    close(dir);
+    return code;
+}
+
+int command_log(const struct cli *cli, int argc, char **argv) {
+    struct log_filter filter = {0};
+    const char *files[FILES_MAX];
+    size_t n;
+    bool followed = false;
+    const struct option_spec specs[] = {{"--follow", NULL, &followed},
+                                        {"--sandbox", &filter.sandbox, NULL},
+                                        {"--host", &filter.host, NULL},
+                                        {"--denied", NULL, &filter.denied},
+                                        {NULL, NULL, NULL}};
+    int code = take_files(&argc, argv, files, &n);
+    if (code == EXIT_YES)
+        code = options_read(argc, argv, specs, NULL, 0);
+    if (code == EXIT_YES && followed && n > 0)
+        code = cli_fail(EXIT_USAGE, "--follow reads the daemon's log, not a --file");
+    if (code != EXIT_YES)
+        return code;
+    struct log_table *t = log_table_new(&filter, cli->json, followed, stdout);
+    if (!t)
+        return cli_fail(EXIT_NO, "no memory");
+    code = n > 0 ? show_files(files, n, t) : show_log(cli, followed, t);
+    log_table_end(t);
+    if (log_table_unread(t) > 0)
+        fprintf(stderr, "exeat: %llu lines could not be read; `exeat log verify` tells more\n",
+                (unsigned long long)log_table_unread(t));
+    log_table_free(t);
+    return code;
+}
+
+/* ---- exeat log verify ---- */
+
+static void print_report(const struct verify_report *r, const struct chain_head *head) {
+    if (!r->good) {
+        printf("bad: %s", r->text);
+        if (r->file[0])
+            printf(" (%s:%llu)", r->file, (unsigned long long)r->line);
+        putchar('\n');
+        return;
+    }
+    printf("good: %llu records (%llu to %llu) in %llu files, %llu signed heads",
+           (unsigned long long)r->records, (unsigned long long)r->first,
+           (unsigned long long)r->last, (unsigned long long)r->files, (unsigned long long)r->heads);
+    if (head)
+        printf(", and the exported head of record %llu", (unsigned long long)head->seq);
+    putchar('\n');
+    if (r->first > 1)
+        printf("note: records before %llu are not here\n", (unsigned long long)r->first);
+    if (r->unfinished)
+        printf("note: %llu bytes of a record that is being written\n",
+               (unsigned long long)r->unfinished);
+}
+
+static void print_report_json(const struct verify_report *r) {
+    struct buf out;
+    buf_init(&out, 4096);
+    buf_put_str(&out, r->good ? "{\"good\":true" : "{\"good\":false");
+    json_put_number(&out, "records", r->records);
+    json_put_number(&out, "first", r->first);
+    json_put_number(&out, "last", r->last);
+    json_put_number(&out, "files", r->files);
+    json_put_number(&out, "heads", r->heads);
+    json_put_number(&out, "unfinished", r->unfinished);
+    if (!r->good) {
+        json_put_text(&out, "finding", view_str(r->text));
+        json_put_text(&out, "file", view_str(r->file));
+        json_put_number(&out, "line", r->line);
+        json_put_number(&out, "seq", r->seq);
+    }
+    buf_put_str(&out, "}\n");
+    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    buf_free(&out);
+}
+
+static int read_head(int dir, const char *path, struct chain_head *out) {
+    struct buf text;
+    buf_init(&text, 2 * HEAD_JSON_MAX);
+    int result = log_file_read(dir, path, HEAD_JSON_MAX, &text);
+    if (result == 0)
+        result = chain_head_read(buf_view(&text), out);
+    buf_free(&text);
+    return result;
+}
+
+static int verify(const struct cli *cli, int dir, const char *path, const struct chain_head *head) {
+    struct verify_report report;
+    struct chain_keys *keys = NULL;
+    int result = sign_key_public(dir, "sign.pub", &keys);
+    /* Missing or unusable keys are a finding like others; not to be permitted is none. */
+    if (result != ERR_SYSTEM)
+        result = verify_log(dir, keys, head, &report);
+    chain_keys_free(keys);
+    if (result != 0)
+        return fail(path, result);
+    if (cli->json)
+        print_report_json(&report);
+    else
+        print_report(&report, head);
+    return report.good ? EXIT_YES : EXIT_NO;
+}
+
+int command_log_verify(const struct cli *cli, int argc, char **argv) {
+    const char *head_file = NULL, *given = NULL;
+    const struct option_spec specs[] = {
+        {"--head", &head_file, NULL}, {"--dir", &given, NULL}, {NULL, NULL, NULL}};
+    struct chain_head head;
+    char path[4096];
+    int dir;
+    int code = options_read(argc, argv, specs, NULL, 0);
+    if (code == EXIT_YES)
+        code = open_directory(cli, given, path, &dir);
+    if (code != EXIT_YES)
+        return code;
+    int result = head_file ? read_head(AT_FDCWD, head_file, &head) : 0;
+    if (result == ERR_SYSTEM)
+        code = fail(head_file, result);
+    else if (result != 0)
+        code = cli_fail(EXIT_USAGE, "%s: this is no head as `exeat log head` prints it", head_file);
+    else
+        code = verify(cli, dir, path, head_file ? &head : NULL);
+    close(dir);
+    return code;
+}
+
+/* ---- exeat log head ---- */
+
+int command_log_head(const struct cli *cli, int argc, char **argv) {
+    const char *given = NULL;
+    const struct option_spec specs[] = {{"--dir", &given, NULL}, {NULL, NULL, NULL}};
+    struct chain_head head;
+    struct buf out;
+    char path[4096];
+    int dir;
+    int code = options_read(argc, argv, specs, NULL, 0);
+    if (code == EXIT_YES)
+        code = open_directory(cli, given, path, &dir);
+    if (code != EXIT_YES)
+        return code;
+    int result = read_head(dir, "head.json", &head);
+    close(dir);
+    if (result == ERR_MISSING)
+        return cli_fail(EXIT_NO, "%s: no head was signed yet", path);
+    if (result != 0)
+        return fail(path, result);
+    buf_init(&out, HEAD_JSON_MAX);
+    chain_head_write(&head, &out);
+    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    buf_free(&out);
+    return EXIT_YES;
+}

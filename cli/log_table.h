@@ -1,0 +1,37 @@
+/*
+ * The audit trail for people: lines of audit.jsonl in, rows of a table out, a decision and its outcome
+ * in one row. Pure but for the stream it prints to. Values stay escaped as they stand in the line:
+ * visible ASCII only, so that nothing a sandbox sent can move the cursor.
+ */
+#ifndef CLI_LOG_TABLE_H
+#define CLI_LOG_TABLE_H
+
+#include "base/bytes.h"
+
+#include <stdio.h>
+
+struct log_filter {
+    const char *sandbox; /* NULL: all */
+    const char *host;    /* the name or a parent of it; NULL: all */
+    bool denied;         /* only refusals */
+};
+
+struct log_table;
+
+/*
+ * lines: print the lines of the records that match as they are, instead of a table. late: a row
+ * whose outcome has not come is held back only until log_table_tick, and comes behind later ones;
+ * without it rows stand in the order of their decisions. NULL when out of memory.
+ */
+struct log_table *log_table_new(const struct log_filter *f, bool lines, bool late, FILE *out);
+void log_table_free(struct log_table *t);
+/* One line without its LF; what is no line of a log is left out. */
+void log_table_line(struct log_table *t, struct view line, uint64_t now);
+/* Prints rows that have waited for two seconds; nanoseconds of any clock. */
+void log_table_tick(struct log_table *t, uint64_t now);
+/* Prints what is left, decisions without an outcome as "open". */
+void log_table_end(struct log_table *t);
+/* Lines that were left out. */
+uint64_t log_table_unread(const struct log_table *t);
+
+#endif

@@ -236,7 +236,7 @@ static int mint_one(struct ca_lane *l, const struct authority *a, struct buf *de
     char detail[64] = "serial ";
     uint64_t now = now_seconds();
     uint64_t days = l->ca->current->bundle.limits.v[LIMIT_LEAF_DAYS];
-    struct mint_validity v = {now - CA_BACKDATE_SECONDS, now + days * 86400};
+    struct mint_validity v = {now - MINT_BACKDATE_SECONDS, now + days * 86400};
     random_bytes(serial, sizeof serial);
     int result = mint_leaf(l->form, a, v, serial, der, ends);
     if (result == 0 && *ends <= now)

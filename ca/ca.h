@@ -18,9 +18,6 @@
 
 #include "base/role.h"
 
-/* A leaf's validity begins this long before now, for sandboxes whose clock is behind. */
-enum { CA_BACKDATE_SECONDS = 3600 };
-
 int ca_main(const struct role_args *args);
 /* What ca_main does once its rights are narrowed (on PARENT_FD); for tests. */
 int ca_serve(const struct role_args *args);

@@ -15,7 +15,12 @@
 #include "base/digest.h"
 #include "policy/authority.h"
 
-enum { MINT_SERIAL_SIZE = 16, MINT_PEM_MAX = 64 * 1024 };
+enum {
+    MINT_SERIAL_SIZE = 16,
+    MINT_PEM_MAX = 64 * 1024,
+    /* Callers let validities begin this long before now, for sandboxes whose clock is behind. */
+    MINT_BACKDATE_SECONDS = 3600,
+};
 
 struct mint;      /* a CA: key and certificate */
 struct mint_form; /* a leaf for one public key, all but name, serial and validity filled in */

@@ -91,6 +91,8 @@ $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
 
+-include $(wildcard $(B)/tests/*.d $(B)/replay/*.d)
+
 .PHONY: check unit
 check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline
 	@$(if $(SANITIZE),,$(MAKE) --no-print-directory HOSTILE=1 all)

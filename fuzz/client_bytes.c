@@ -95,7 +95,7 @@ static const struct channel_rule rules[] = {
     {LANE_CLOSE, 0, 0, ignore, "close"},
     {LANE_REQUEST, 0, LANE_HEAD_MAX, take_request, "request"},
     {LANE_BODY, 0, LANE_BODY_MAX, take_body, "body"},
-    {LANE_END, 0, 0, take_end, "end"},
+    {LANE_END, 0, LANE_HEAD_MAX, take_end, "end"},
     {LANE_GONE, 0, LANE_TEXT_MAX, ignore, "gone"},
     {LANE_CREDIT, 0, 4, ignore, "credit"},
     {LANE_MALFORMED, 0, 2 * LANE_TEXT_MAX, take_malformed, "malformed"},

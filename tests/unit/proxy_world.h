@@ -75,7 +75,7 @@ static const struct channel_rule world_rules[] = {
     {LANE_CLOSE, 0, 0, world_hear, "close"},
     {LANE_REQUEST, 0, LANE_HEAD_MAX, world_hear, "request"},
     {LANE_BODY, 0, LANE_BODY_MAX, world_hear, "body"},
-    {LANE_END, 0, 0, world_hear, "end"},
+    {LANE_END, 0, LANE_HEAD_MAX, world_hear, "end"},
     {LANE_GONE, 0, LANE_TEXT_MAX + 6, world_hear, "gone"},
     {LANE_CREDIT, 0, 4, world_hear, "credit"},
     {LANE_MALFORMED, 0, 2 * LANE_TEXT_MAX, world_hear, "malformed"},

@@ -164,10 +164,33 @@ int path_pattern_parse(struct view text, struct path_pattern *out, const char **
     return err != 0 ? ERR_BAD : check_parts(out, why);
 }
 
+/* ---- what a segment means to a server that decodes it ---- */
+
+/* The next byte, decoded. What is not "%XX" stands for itself. */
+static uint8_t take_decoded(struct view *rest) {
+    size_t n = 1;
+    uint8_t c = rest->p[0];
+    int high = rest->n > 2 ? hex_value(rest->p[1]) : -1;
+    int low = rest->n > 2 ? hex_value(rest->p[2]) : -1;
+    if (c == '%' && high >= 0 && low >= 0) {
+        c = (uint8_t)(high << 4 | low);
+        n = 3;
+    }
+    *rest = view_skip(*rest, n);
+    return c;
+}
+
+/* Whether part is the segment, or what stands before a ';' in it, both decoded. */
+static bool means_part(struct view part, struct view segment) {
+    while (part.n > 0) {
+        if (segment.n == 0 || take_decoded(&part) != take_decoded(&segment))
+            return false;
+    }
+    return segment.n == 0 || take_decoded(&segment) == ';';
+}
+
 static bool part_matches(struct view part, struct view segment, bool widely) {
-    if (is_one(part) || view_equal(part, segment))
-        return true;
-    return widely && view_equal(part, view_head(segment, view_find(segment, ';')));
+    return is_one(part) || view_equal(part, segment) || (widely && means_part(part, segment));
 }
 
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely) {

@@ -47,8 +47,8 @@ struct path_pattern {
  */
 MUST_USE int path_pattern_parse(struct view text, struct path_pattern *out, const char **why);
 /*
- * Compares with t->path, segment by segment, with case. widely is for refusals: a final slash
- * and `;parameters` behind a segment make no difference.
+ * Compares with t->path, segment by segment, with case. widely is for refusals: a final slash,
+ * percent-encodings and `;parameters` behind a segment make no difference.
  */
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
 

@@ -21,7 +21,7 @@ static const char *const text =
     /* 4 */ "    operation read { GET /v1/items; GET /v1/items/** }\n"
     /* 5 */ "    operation create { POST /v1/items }\n"
     /* 6 */ "    operation docs anonymous { GET /docs/**; GET /v1/items/free }\n"
-    /* 7 */ "    never { * /v1/items/*/share }\n"
+    /* 7 */ "    never { * /v1/items/*/share; * /v1/items/@evil/** }\n"
     /* 8 */ "}\n"
     "service messages {\n"
     "    host llm.allowed.test; port 443 8443\n"
@@ -235,6 +235,13 @@ static const struct request_case reach_cases[] = {
     {"a", API, "GET", "/v1/items/7/share", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
     {"a", API, "GET", "/v1/items/7/share/", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
     {"a", API, "GET", "/v1/items/7/share;x=1", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items/7/share%3Bx=1", {OURS_A}, REASON_NEVER, 0, 0, 0, 0}, /* PN-05 */
+    {"a", API, "GET", "/v1/items/7/share%3b/", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items/%40evil/x", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items/@evil/x", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items/%40evil;v/x/y", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
+    {"a", API, "GET", "/v1/items/%40Evil/x", {OURS_A}, REASON_ALLOWED, "read", 0, 0, 0},
+    {"a", API, "GET", "/v1/items;x=1", {OURS_A}, REASON_OPERATION_NOT_ALLOWED, 0, 0, 0, 0},
     {"a", API, "FROB", "/v1/items/7/share", {OURS_A}, REASON_NEVER, 0, 0, 0, 0},
     {"a", API, "GET", "/v1/items/7/SHARE", {OURS_A}, REASON_ALLOWED, "read", 0, 0, 0},
     /* never of a service that was not granted to a */
@@ -260,7 +267,7 @@ static const struct request_case reach_cases[] = {
 };
 
 static void
-wc_01_wc_02_wc_09_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path(void **state) {
+wc_01_wc_02_wc_09_pn_05_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path(void **state) {
     (void)state;
     CHECK_ALL(reach_cases);
 }
@@ -1005,7 +1012,7 @@ static void fifty_services_are_judged_in_microseconds(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(
-            wc_01_wc_02_wc_09_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path),
+            wc_01_wc_02_wc_09_pn_05_pn_06_pn_09_reach_is_judged_by_host_port_method_and_path),
         cmocka_unit_test(ph_01_ph_02_ph_10_ph_15_ti_04_xs_01_placeholders_pass_in_their_place_only),
         cmocka_unit_test(
             pv_01_to_pv_09_ph_08_foreign_credentials_pass_only_where_they_are_accepted),

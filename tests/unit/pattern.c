@@ -215,9 +215,34 @@ static const struct path_case path_cases[] = {
     {"/a%2Bb", "/a%2Bb", true, true},
     {"/a/*/share", "/a/7/share/", false, true},
     {"/a/*/share", "/a/7/shared", false, false},
+    /* a server decodes what RFC 3986 2.2 calls another spelling */
+    {"/@evil/**", "/%40evil/x", false, true},
+    {"/%40evil/**", "/@evil/x", false, true},
+    {"/@evil/**", "/@evil/x", true, true},
+    {"/@evil/**", "/%40evi/x", false, false},
+    {"/@evil/**", "/%40evil%20/x", false, false},
+    {"/a/*/share", "/a/7/share;x", false, true},
+    {"/a/*/share", "/a/7/share%3Bx=1", false, true},
+    {"/a/*/share", "/a/7/share%3B", false, true},
+    {"/a/*/share", "/a/7/shar%3Be", false, false},
+    {"/@a", "/%40a%3Bx;y", false, true},
+    {"/a;v=1", "/a;v=1", true, true},
+    {"/a;v=1", "/a%3Bv%3D1", false, true},
+    {"/a;v=1", "/a;v=1;w", false, true},
+    {"/a;v=1", "/a;v=2", false, false},
+    {"/a;v=1", "/a", false, false},
+    {"/a%3Bv", "/a;v", false, true},
+    {"/**/x@y/*", "/a/x%40y;q/b", false, true},
+    {"/a%2Ab", "/a*b", false, true},
+    {"/%2A", "/*", false, true},
+    {"/%2A", "/b", false, false}, /* an encoded star is no star */
+    {"/50%25", "/50%25", true, true},
+    {"/50%25", "/50%25;a", false, true},
+    {"/50%25x", "/50%25y", false, false},
+    {"/Share", "/share", false, false}, /* PN-06: case is the server's affair */
 };
 
-static void pn_10_pn_11_paths_match_whole_segments(void **state) {
+static void pn_05_pn_06_pn_10_pn_11_paths_match_whole_segments(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof path_cases / sizeof path_cases[0]; i++) {
         const struct path_case *c = &path_cases[i];
@@ -287,13 +312,15 @@ static bool slow_path(const char *pattern, const char *path) {
     return (open || slash_a == slash_b) && slow_parts(parts, n, segments, m);
 }
 
-static void random_path(char *out, bool stars, unsigned most) {
-    static const char *const words[] = {"a", "b", "*", "**", "a"};
+static const char *const plain_words[] = {"a", "b"};
+static const char *const star_words[] = {"a", "b", "*", "**"};
+
+static void random_path(char *out, const char *const *words, unsigned n_words, unsigned most) {
     unsigned n = (unsigned)rand() % (most + 1);
     out[0] = '\0';
     for (unsigned i = 0; i < n; i++) {
         strcat(out, "/");
-        strcat(out, words[(unsigned)rand() % (stars ? 4 : 2)]);
+        strcat(out, words[(unsigned)rand() % n_words]);
     }
     if (n == 0 || rand() % 4 == 0)
         strcat(out, "/");
@@ -304,11 +331,73 @@ static void paths_match_as_the_slow_reference_says(void **state) {
     unsigned matched = 0;
     for (int i = 0; i < 200000; i++) {
         char pattern[64], path[64];
-        random_path(pattern, true, 6);
-        random_path(path, false, 8);
+        random_path(pattern, star_words, 4, 6);
+        random_path(path, plain_words, 2, 8);
         bool match = path_matches(pattern, path, false);
         if (match != slow_path(pattern, path))
             fail_msg("%s and %s", pattern, path);
+        matched += match;
+    }
+    assert_true(matched > 5000);
+}
+
+/* ---- the same, widely ---- */
+
+/* Segments of a path as a server may read them: decoded, whole or up to a ';'. */
+static size_t decode_all(const char *path, char out[][16], bool cut) {
+    char copy[128], *segments[16];
+    snprintf(copy, sizeof copy, "%s", path);
+    size_t n = split(copy, segments);
+    for (size_t i = 0; i < n; i++) {
+        struct buf decoded;
+        buf_init(&decoded, 15);
+        assert_int_equal(percent_decode(view_str(segments[i]), false, &decoded), 0);
+        assert_int_equal(view_cstr(buf_view(&decoded), out[i], 16), 0);
+        buf_free(&decoded);
+        if (cut)
+            out[i][strcspn(out[i], ";")] = '\0';
+    }
+    return n;
+}
+
+/* Every segment may be read whole or cut, independently. */
+static bool slow_wide_parts(char **pattern, char part[][16], size_t n, char whole[][16],
+                            char cut[][16], size_t m) {
+    if (n == 0 || m == 0)
+        return n == 0 && m == 0;
+    if (strcmp(pattern[0], "**") == 0)
+        return slow_wide_parts(pattern + 1, part + 1, n - 1, whole + 1, cut + 1, m - 1) ||
+               slow_wide_parts(pattern, part, n, whole + 1, cut + 1, m - 1);
+    bool same = strcmp(pattern[0], "*") == 0 || strcmp(part[0], whole[0]) == 0 ||
+                strcmp(part[0], cut[0]) == 0;
+    /* A part with a ';' of its own also covers what adds further parameters. */
+    size_t length = strlen(part[0]);
+    same = same || (strncmp(part[0], whole[0], length) == 0 && whole[0][length] == ';');
+    return same && slow_wide_parts(pattern + 1, part + 1, n - 1, whole + 1, cut + 1, m - 1);
+}
+
+static bool slow_wide_path(const char *pattern, const char *path) {
+    char copy[128], *parts[16], part[16][16], whole[16][16], cut[16][16];
+    snprintf(copy, sizeof copy, "%s", pattern);
+    size_t n = split(copy, parts), m = decode_all(path, whole, false);
+    (void)decode_all(pattern, part, false);
+    (void)decode_all(path, cut, true);
+    return slow_wide_parts(parts, part, n, whole, cut, m);
+}
+
+static void pn_05_paths_match_widely_as_the_slow_reference_says(void **state) {
+    (void)state;
+    static const char *const pattern_words[] = {"a", "@", "%40", "a;b", "*", "**", "a%3Bb", "%2A"};
+    static const char *const path_words[] = {"a",     "@",      "%40",     "a;b", "a%3Bb",
+                                             "%40;b", "@%3Bb;", "a;b%3Bc", "%2A", "*"};
+    unsigned matched = 0;
+    for (int i = 0; i < 200000; i++) {
+        char pattern[64], path[96];
+        random_path(pattern, pattern_words, 8, 4);
+        random_path(path, path_words, 10, 6);
+        bool match = path_matches(pattern, path, true);
+        if (match != slow_wide_path(pattern, path))
+            fail_msg("%s and %s: %d", pattern, path, match);
         matched += match;
     }
     assert_true(matched > 5000);
@@ -318,8 +407,8 @@ static void what_matches_matches_widely_too(void **state) {
     (void)state;
     for (int i = 0; i < 50000; i++) {
         char pattern[64], path[64];
-        random_path(pattern, true, 5);
-        random_path(path, false, 6);
+        random_path(pattern, star_words, 4, 5);
+        random_path(path, plain_words, 2, 6);
         if (path_matches(pattern, path, false) && !path_matches(pattern, path, true))
             fail_msg("%s and %s", pattern, path);
     }
@@ -352,10 +441,11 @@ int main(void) {
         cmocka_unit_test(wc_04_wide_and_partial_stars_are_no_host_patterns),
         cmocka_unit_test(hosts_match_as_the_slow_reference_says),
         cmocka_unit_test(hosts_overlap_when_some_host_matches_both),
-        cmocka_unit_test(pn_10_pn_11_paths_match_whole_segments),
+        cmocka_unit_test(pn_05_pn_06_pn_10_pn_11_paths_match_whole_segments),
         cmocka_unit_test(paths_that_are_not_canonical_are_no_patterns),
         cmocka_unit_test(a_pattern_has_at_most_64_segments),
         cmocka_unit_test(paths_match_as_the_slow_reference_says),
+        cmocka_unit_test(pn_05_paths_match_widely_as_the_slow_reference_says),
         cmocka_unit_test(what_matches_matches_widely_too),
         cmocka_unit_test(wc_09_methods_compare_whole_and_with_case),
     };

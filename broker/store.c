@@ -18,8 +18,8 @@
 enum statement { PUT, DROP, GET, WALK, BEGIN, COMMIT, ROLLBACK, STATEMENTS };
 
 static const char *const statement_text[STATEMENTS] = {
-    [PUT] = "INSERT INTO item(kind, name, body) VALUES(?1, ?2, ?3) "
-            "ON CONFLICT(kind, name) DO UPDATE SET body = excluded.body",
+    [PUT] = ("INSERT INTO item(kind, name, body) VALUES(?1, ?2, ?3) "
+             "ON CONFLICT(kind, name) DO UPDATE SET body = excluded.body"),
     [DROP] = "DELETE FROM item WHERE kind = ?1 AND name = ?2",
     [GET] = "SELECT body FROM item WHERE kind = ?1 AND name = ?2",
     [WALK] = "SELECT kind, name, body FROM item ORDER BY kind, name",

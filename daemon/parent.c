@@ -414,7 +414,7 @@ void parent_loaded(struct parent *p, int result, struct view text) {
 void parent_committed(struct parent *p) {
     char text[64];
     snprintf(text, sizeof text, "{\"generation\":%u}", p->generation);
-    record_event(p, p->ready ? "reload" : "start", EXEAT_VERSION);
+    record_event(p, p->ready ? "generation" : "start", "exeatd " EXEAT_VERSION);
     if (p->has_reload_ask)
         control_answer(p, p->reload_ask, 0, view_str(text));
     p->has_reload_ask = false;

@@ -3,45 +3,16 @@
 #include "base/digest.h"
 #include "egress/lane_messages.h"
 #include "egress/tunnel.h"
+#include "policy/own_field.h"
 
 #include <string.h>
 
 /* ---- fields that never leave ---- */
 
-/* Besides hop-by-hop fields, which http1 has taken out: identity, forwarding and overriding (HD, PN-09). */
-static const char *const dropped[] = {
-    "proxy-authorization",
-    "proxy-connection",
-    "forwarded",
-    "via",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-forwarded-port",
-    "x-forwarded-server",
-    "x-forwarded-prefix",
-    "x-real-ip",
-    "x-client-ip",
-    "client-ip",
-    "true-client-ip",
-    "cf-connecting-ip",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-original-host",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-http-host-override",
-    "alt-used",
-    "http2-settings",
-    "proxy",
-    "early-data",
-    "expect",
-};
-
 static void drop_fields(struct fields *f) {
-    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
-        fields_remove(f, view_str(dropped[i]));
+    struct view name;
+    for (size_t i = 0; !view_is_empty(name = own_field_removed(i)); i++)
+        fields_remove(f, name);
 }
 
 /* ---- reading ---- */
@@ -134,15 +105,6 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
 
 /* ---- the target ---- */
 
-static bool query_overrides_method(const struct target *t) {
-    struct view rest = t->query, name, value;
-    while (t->has_query && target_pair(&rest, &name, &value))
-        if (view_equal_nocase(name, VIEW("_method")) ||
-            view_equal_nocase(name, VIEW("x-http-method-override")))
-            return true;
-    return false;
-}
-
 static enum reason find_target(struct exchange *ex) {
     const char *text = NULL;
     size_t segments = ex->generation->limits.v[LIMIT_PATH_SEGMENTS];
@@ -159,9 +121,7 @@ static enum reason find_target(struct exchange *ex) {
     if (result != 0)
         return refuse_text(ex, REASON_MALFORMED_TARGET, text);
     ex->trail.target = &ex->target;
-    if (ex->request.upgrade)
-        return REASON_UPGRADE_NOT_ALLOWED;
-    return query_overrides_method(&ex->target) ? REASON_METHOD_OVERRIDE : REASON_ALLOWED;
+    return ex->request.upgrade ? REASON_UPGRADE_NOT_ALLOWED : REASON_ALLOWED;
 }
 
 /* ---- credentials ---- */
@@ -193,13 +153,14 @@ static bool field_hides_placeholder(const struct materials *m, size_t from, stru
 
 static bool find_materials(struct exchange *ex) {
     struct materials *m = &ex->materials;
+    struct view watched = policy_credential_field(ex->generation->policy, &ex->authority);
     bool elsewhere = placeholder_inside(ex->request.method);
     m->n = m->used = 0;
     m->overflow = false;
     for (size_t i = 0; i < ex->request.fields.n; i++) {
         const struct field *f = &ex->request.fields.at[i];
         size_t from = m->n;
-        provenance_field(f->name, f->value, m);
+        provenance_field(f->name, f->value, watched, m);
         elsewhere =
             elsewhere || field_hides_placeholder(m, from, f->value) || placeholder_inside(f->name);
     }

@@ -62,8 +62,7 @@ static void check_contradictions(struct checker *c, const struct service *s) {
         return;
     if (s->place.header.n && !s->broken && !trial_place_is_seen(&s->place))
         errors_add(c->errors, s->credential_at,
-                   "exeat does not look for credentials in this place, a foreign one would pass "
-                   "there");
+                   "this scheme signs requests, no credential stands behind it");
     if (s->accept_any)
         errors_add(c->errors, s->credential_at,
                    "a service with a credential cannot 'accept any credential'");

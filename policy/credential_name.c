@@ -145,3 +145,24 @@ enum credential_kind credential_name_in_query(struct view name) {
 enum credential_kind credential_name_in_body(struct view name) {
     return find(name, BODY);
 }
+
+/* The next letter or digit in lower case, or 0 at the end. */
+static uint8_t next_letter(struct view *rest) {
+    while (rest->n > 0) {
+        uint8_t c = rest->p[0];
+        *rest = view_skip(*rest, 1);
+        if (is_alnum(c))
+            return to_lower(c);
+    }
+    return 0;
+}
+
+bool credential_name_same(struct view a, struct view b) {
+    for (;;) {
+        uint8_t letter = next_letter(&a);
+        if (letter != next_letter(&b))
+            return false;
+        if (letter == 0)
+            return true;
+    }
+}

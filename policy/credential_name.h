@@ -27,5 +27,7 @@ enum credential_kind credential_name_in_header(struct view name);
 /* name is already percent-decoded. */
 enum credential_kind credential_name_in_query(struct view name);
 enum credential_kind credential_name_in_body(struct view name);
+/* Whether an API may take one name for the other. */
+bool credential_name_same(struct view a, struct view b);
 
 #endif

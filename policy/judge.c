@@ -126,6 +126,16 @@ struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bo
     return door.verdict;
 }
 
+struct view policy_credential_field(const struct policy *p, const struct authority *a) {
+    struct host_facts host = host_facts_of(a);
+    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
+        const struct service *s = e->rule->service;
+        if (s->credential.n && service_covers_port(s, a->port) && entry_matches(e, &host))
+            return s->place.header;
+    }
+    return (struct view){NULL, 0};
+}
+
 /* ---- the operation ---- */
 
 static const struct rule *matching_rule(const struct rule *rules, uint64_t method,

@@ -87,6 +87,13 @@ struct request_facts {
 
 struct verdict policy_judge(const struct policy *p, const struct request_facts *f);
 
+/*
+ * The name of the field in which a credential goes at this authority, in lower case; empty where
+ * there is none. There, provenance must watch it whatever its name is (P7). Services that
+ * share an authority have one place.
+ */
+struct view policy_credential_field(const struct policy *p, const struct authority *a);
+
 /* ---- what else the roles ask of a policy ---- */
 
 bool policy_has_sandbox(const struct policy *p, struct view sandbox);

@@ -192,14 +192,19 @@ static void add_subprotocols(struct materials *m, struct view name, struct view 
     }
 }
 
-/* A field of no known name that holds a placeholder, alone or behind a scheme, may be a service's own. */
+/* A placeholder in a field that nobody is known to read. */
 static void add_placeholder(struct materials *m, struct view name, struct view value) {
     struct view token = value, scheme = view_cut(&token, ' ');
     if (placeholder_is(value) || (is_scheme(scheme) && placeholder_is(token)))
         add_value(m, name, value);
 }
 
-void provenance_field(struct view name, struct view value, struct materials *m) {
+void provenance_field(struct view name, struct view value, struct view watched,
+                      struct materials *m) {
+    if (watched.n > 0 && credential_name_same(name, watched)) {
+        add_value(m, name, value);
+        return;
+    }
     switch (credential_name_in_header(name)) {
     case CREDENTIAL_AUTHORIZATION:
     case CREDENTIAL_VALUE:

@@ -50,15 +50,17 @@ struct materials {
 
 /*
  * One field of a request, name in any case. Adds to m. Which names are credentials says
- * policy/credential_name.h; a field of any other name is material, too, when its value is a
- * placeholder, alone or behind a scheme, since a service may read its credential there.
+ * policy/credential_name.h, and beside them `watched`, the field in which the service asked
+ * reads its credential (policy_credential_field; empty: none). A field of any other name is
+ * material, too, when its value is a placeholder, alone or behind a scheme.
  *
  * Authorization and its like are one scheme, one space and one token, or one token
  * alone (an empty scheme); what is neither is malformed. Basic gives its two halves, an
  * empty half none. Signing schemes (AWS4-HMAC-SHA256, Digest, DPoP, ...) give
  * PLACE_SIGNATURE with all that stands behind the scheme. Each cookie is material by itself.
  */
-void provenance_field(struct view name, struct view value, struct materials *m);
+void provenance_field(struct view name, struct view value, struct view watched,
+                      struct materials *m);
 /*
  * The canonical target. Query parameters are compared percent-decoded, and their
  * tokens are decoded into storage; one without a value is none. What stands behind a ';'

@@ -1,6 +1,7 @@
 #include "policy/reader.h"
 
 #include "policy/method.h"
+#include "policy/own_field.h"
 
 /* ---- where it is ---- */
 
@@ -108,40 +109,6 @@ static int read_clear(void *source, struct lexer *l, const struct token *at) {
 
 /* ---- the credential ---- */
 
-/* Fields that belong to the connection, to framing, or to what exeat itself decides. */
-static bool is_own_field(struct view name) {
-    static const char *const own[] = {
-        "host",
-        "connection",
-        "content-length",
-        "transfer-encoding",
-        "te",
-        "trailer",
-        "upgrade",
-        "keep-alive",
-        "via",
-        "proxy-connection",
-        "proxy-authenticate",
-        "proxy-authorization",
-        "expect",
-        "cookie",
-        "set-cookie",
-        "content-encoding",
-        "forwarded",
-        "accept-encoding",
-        "content-type",
-        "sec-websocket-protocol",
-        "date",
-        "sec-websocket-key",
-        "origin",
-        "referer",
-    };
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (view_equal_nocase(name, view_str(own[i])))
-            return true;
-    return false;
-}
-
 /* Takes a token of RFC 9110 5.6.2 and copies it in lower case. */
 static int read_lower(struct policy_source *s, struct lexer *l, const char *what,
                       struct view *out) {
@@ -171,7 +138,7 @@ static int read_header_place(struct policy_source *s, struct lexer *l,
     int err = read_lower(s, l, "the name of a field", &place->header);
     if (err != 0)
         return err;
-    if (is_own_field(place->header)) {
+    if (own_field_is(place->header)) {
         errors_add(l->errors, at, "a credential cannot stand in '%.*s'", VIEW_ARG(place->header));
         return ERR_BAD;
     }

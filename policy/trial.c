@@ -71,7 +71,7 @@ static int put_credential(const struct credential_place *place, enum with with, 
     put_value(value, place, view_str(token));
     if (!buf_ok(value))
         return ERR_MEMORY;
-    provenance_field(place->header, buf_view(value), m);
+    provenance_field(place->header, buf_view(value), place->header, m);
     return 0;
 }
 
@@ -99,11 +99,11 @@ static const struct service *service_of(const struct policy *p, const struct aut
 }
 
 /* Returns whether a placeholder stands in a field where no credential is read. */
-static bool read_fields(const struct trial *t, struct materials *m) {
+static bool read_fields(const struct trial *t, struct view watched, struct materials *m) {
     bool elsewhere = false;
     for (size_t i = 0; i < t->n_fields; i++) {
         size_t before = m->n;
-        provenance_field(t->fields[i].name, t->fields[i].value, m);
+        provenance_field(t->fields[i].name, t->fields[i].value, watched, m);
         if (m->n == before && placeholder_inside(t->fields[i].value))
             elsewhere = true;
     }
@@ -142,7 +142,7 @@ static int judge_trial(const struct policy *p, const struct rights *rights, cons
                        const char **why) {
     const struct service *s = service_of(p, &t->authority);
     struct materials m = {.n = 0};
-    bool elsewhere = read_fields(t, &m);
+    bool elsewhere = read_fields(t, policy_credential_field(p, &t->authority), &m);
     int err = put_chosen(s, choose(s, t->with, &m), value, &m, why);
     if (err != 0)
         return err;

@@ -45,8 +45,8 @@ struct rights;
 MUST_USE int trial_run_as(const struct policy *p, const struct rights *rights,
                           const struct trial *t, struct verdict *out, const char **why);
 /*
- * Whether provenance sees a credential of anybody that stands in the place. Where it sees only
- * placeholders, a foreign credential would pass beside ours. For policy/ only.
+ * Whether provenance sees a credential in the place as one that could be replaced; behind the
+ * scheme of a signature it does not. For policy/ only.
  */
 bool trial_place_is_seen(const struct credential_place *place);
 

@@ -887,6 +887,27 @@ static void answers_are_guarded_at_hosts_with_a_credential_of_the_sandbox(void *
     assert_false(policy_guards_host(policy, VIEW("x"), &api));
 }
 
+static void pv_02_each_authority_has_one_field_for_its_credential(void **state) {
+    (void)state;
+    static const struct {
+        const char *authority, *field;
+    } cases[] = {
+        {"api.allowed.test", "authorization"},
+        {"api.allowed.test:444", ""},
+        {"llm.allowed.test:8443", "x-api-key"},
+        {"git.allowed.test", "authorization"},
+        {"files.test", ""},
+        {"a.open.test", ""},
+        {"blocked.open.test", ""},
+        {"evil.test", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct authority a = authority_of(cases[i].authority);
+        if (!view_equal(policy_credential_field(policy, &a), view_str(cases[i].field)))
+            fail_msg("%s", cases[i].authority);
+    }
+}
+
 static void a_sandbox_has_each_credential_of_its_grants_once(void **state) {
     (void)state;
     assert_int_equal(policy_sandbox_credentials(policy, VIEW("a")), 4);
@@ -1020,6 +1041,7 @@ int main(void) {
         cmocka_unit_test(a_verdict_points_at_the_clause_that_decided),
         cmocka_unit_test(a_secret_is_lent_only_to_who_was_granted_it_there),
         cmocka_unit_test(answers_are_guarded_at_hosts_with_a_credential_of_the_sandbox),
+        cmocka_unit_test(pv_02_each_authority_has_one_field_for_its_credential),
         cmocka_unit_test(a_sandbox_has_each_credential_of_its_grants_once),
         cmocka_unit_test(addresses_are_dialled_when_public_or_in_a_range),
         cmocka_unit_test(a_metadata_address_inside_a_wider_range_is_not_dialled),

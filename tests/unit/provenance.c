@@ -16,6 +16,7 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static struct materials m;
+static const struct view nothing = {NULL, 0};
 
 static void clear(void) {
     m.n = m.used = 0;
@@ -24,7 +25,7 @@ static void clear(void) {
 
 static void read_field(const char *name, const char *value) {
     clear();
-    provenance_field(view_str(name), view_str(value), &m);
+    provenance_field(view_str(name), view_str(value), nothing, &m);
 }
 
 static struct buf canonical;
@@ -327,7 +328,7 @@ static void ph_08_basic_gives_the_placeholder_of_either_half(void **state) {
         buf_put_str(&value, "Basic ");
         base64_encode(buf_view(&pair), &value);
         clear();
-        provenance_field(VIEW("authorization"), buf_view(&value), &m);
+        provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
         const struct material *last = &m.at[m.n - 1];
         assert_int_equal(m.n, half ? 2 : 1);
         assert_int_equal(last->place, half ? PLACE_BASIC_PASSWORD : PLACE_BASIC_USER);
@@ -478,10 +479,10 @@ static void more_than_the_list_holds_is_said(void **state) {
     (void)state;
     clear();
     for (int i = 0; i < MATERIALS_MAX; i++)
-        provenance_field(VIEW("x-api-key"), VIEW("k"), &m);
+        provenance_field(VIEW("x-api-key"), VIEW("k"), nothing, &m);
     assert_int_equal(m.n, MATERIALS_MAX);
     assert_false(m.overflow);
-    provenance_field(VIEW("x-api-key"), VIEW("k"), &m);
+    provenance_field(VIEW("x-api-key"), VIEW("k"), nothing, &m);
     assert_int_equal(m.n, MATERIALS_MAX);
     assert_true(m.overflow);
 }
@@ -489,8 +490,8 @@ static void more_than_the_list_holds_is_said(void **state) {
 static void two_fields_of_one_name_are_two_materials(void **state) {
     (void)state;
     clear();
-    provenance_field(VIEW("authorization"), VIEW("Bearer a"), &m);
-    provenance_field(VIEW("authorization"), VIEW("Bearer b"), &m);
+    provenance_field(VIEW("authorization"), VIEW("Bearer a"), nothing, &m);
+    provenance_field(VIEW("authorization"), VIEW("Bearer b"), nothing, &m);
     assert_string_equal(told(), "header Bearer a | header Bearer b");
 }
 
@@ -513,19 +514,52 @@ static void basic_that_does_not_fit_is_refused(void **state) {
     buf_put_str(&value, "Basic ");
     base64_encode(buf_view(&plain), &value);
     clear();
-    provenance_field(VIEW("authorization"), buf_view(&value), &m);
+    provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
     assert_int_equal(m.n, 2);
     assert_false(m.overflow);
-    provenance_field(VIEW("authorization"), buf_view(&value), &m);
+    provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
     assert_true(m.overflow);
     buf_free(&plain);
     buf_free(&value);
+}
+
+/* PV-02: a service may read its key from a field of any name. */
+static void pv_02_the_field_that_a_service_reads_is_watched_whatever_its_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *watched, *name, *value, *told;
+    } cases[] = {
+        {"", "X-Team", "sk-1", ""},
+        {"x-team", "X-Team", "sk-1", "header sk-1"},
+        {"x-team", "X_Team", "sk-1", "header sk-1"}, /* HD-03 */
+        {"x-team", "xteam", "sk-1", "header sk-1"},
+        {"x-team", "X-Team", "Bearer sk-1", "header Bearer sk-1"},
+        {"x-team", "X-Team", "a, b c", "!header a, b c"},
+        {"x-team", "X-Team", "", "!header "},
+        {"x-team", "X-Teams", "sk-1", ""},
+        {"x-team", "X-Tea", "sk-1", ""},
+        {"x-team", "Authorization", "Bearer sk-1", "header Bearer sk-1"},
+        {"x-team", "-", "sk-1", ""},
+        {"", "-", "sk-1", ""},
+        /* what is no credential elsewhere, or a signature */
+        {"x-csrf-token", "X-CSRF-Token", "sk-1", "header sk-1"},
+        {"signature", "Signature", "sk-1", "header sk-1"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        clear();
+        provenance_field(view_str(cases[i].name), view_str(cases[i].value),
+                         view_str(cases[i].watched), &m);
+        if (strcmp(told(), cases[i].told) != 0)
+            fail_msg("%s: %s with %s: '%s'", cases[i].name, cases[i].value, cases[i].watched,
+                     told());
+    }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pv_01_02_credential_fields_are_material),
         cmocka_unit_test(ordinary_fields_are_not),
+        cmocka_unit_test(pv_02_the_field_that_a_service_reads_is_watched_whatever_its_name),
         cmocka_unit_test(hd_03_underscore_and_dash_twins_are_one_name),
         cmocka_unit_test(pv_06_authorization_is_one_scheme_and_one_token),
         cmocka_unit_test(ph_08_basic_is_decoded_strictly),

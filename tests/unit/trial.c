@@ -24,7 +24,12 @@ static const char *const text =
     "    operation get { GET /** } }\n"
     "service open { host open.test; accept any credential; operation get { GET /** } }\n"
     "service plain { host plain.test; clear; operation get { GET /** } }\n"
-    "sandbox s { grant api all; grant git all; grant pay all; grant key all; grant raw all\n"
+    "service team { host team.test; port 443 8443; credential t { in header x-team }\n"
+    "    operation get { GET /** }; operation docs anonymous { GET /docs/** } }\n"
+    "service team-2 { host *.team.test team.test; port 444\n"
+    "    credential u { in header x-member scheme key }; operation get { GET /** } }\n"
+    "sandbox s { grant team all; grant team-2 all; grant api all; grant git all; grant pay all; "
+    "grant key all; grant raw all\n"
     "    grant open all; grant plain all }\n";
 
 static struct policy *policy;
@@ -92,6 +97,22 @@ static const struct trial_case cases[] = {
      REASON_PLACEHOLDER_WRONG_DESTINATION},
     {"GET", "https://open.test/x", WITH_DEFAULT, "Referer: https://a.test/PH",
      REASON_PLACEHOLDER_WRONG_DESTINATION},
+    /* PV-02: a field of no known name is watched where it is the place */
+    {"GET", "https://team.test/x", WITH_DEFAULT, NULL, REASON_ALLOWED},
+    {"GET", "https://team.test/x", WITH_FOREIGN, NULL, REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://team.test/x", WITH_NONE, NULL, REASON_CREDENTIAL_MISSING},
+    {"GET", "https://team.test:8443/x", WITH_FOREIGN, NULL, REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://team.test/x", WITH_NONE, "X-Team: sk-1", REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://team.test/docs/x", WITH_NONE, "X-Team: sk-1", REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://team.test/docs/x", WITH_NONE, "X_Team: sk-1", REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://team.test/docs/x", WITH_NONE, "X-Member: sk-1", REASON_ALLOWED},
+    {"GET", "https://team.test/x", WITH_DEFAULT, "X_Team: PH", REASON_PLACEHOLDER_WRONG_PLACE},
+    {"GET", "https://team.test/x", WITH_DEFAULT, "X-Member: PH", REASON_PLACEHOLDER_WRONG_PLACE},
+    {"GET", "https://team.test:444/x", WITH_DEFAULT, NULL, REASON_ALLOWED},
+    {"GET", "https://team.test:444/x", WITH_OURS, "X-Team: sk-1", REASON_ALLOWED},
+    {"GET", "https://team.test:444/x", WITH_OURS, "X-Member: sk-1", REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://a.team.test:444/x", WITH_FOREIGN, NULL, REASON_FOREIGN_CREDENTIAL},
+    {"GET", "https://api.test/v1/x", WITH_OURS, "X-Team: sk-1", REASON_ALLOWED},
     /* the target is looked through as well */
     {"GET", "https://api.test/v1/x?api_key=sk-123", WITH_OURS, NULL, REASON_FOREIGN_CREDENTIAL},
     {"GET", "https://api.test/v1/x?page=2", WITH_OURS, NULL, REASON_ALLOWED},

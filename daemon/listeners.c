@@ -168,8 +168,8 @@ int listener_open(const struct config_listener *l) {
     return fd;
 }
 
-int listener_open_control(const char *path) {
-    int fd = open_unix(path, 0600);
+int listener_open_control(const char *path, bool open) {
+    int fd = open_unix(path, open ? 0666 : 0600);
     if (fd < 0)
         log_fatal("cannot listen on the control socket %s: %s", path, strerror(errno));
     return fd;

@@ -11,8 +11,11 @@
 void listeners_activate(void);
 /* A listening, close-on-exec descriptor, or -1 with a line in the log that names the place in the configuration. */
 int listener_open(const struct config_listener *l);
-/* The operator's Unix socket at path, mode 0600. */
-int listener_open_control(const char *path);
+/*
+ * The operator's Unix socket at path. open: any user may connect, since the configuration names
+ * some by uid; control looks at who it is.
+ */
+int listener_open_control(const char *path, bool open);
 /* "127.0.0.1:8901" or the path; into out. */
 const char *listener_name(const struct config_listener *l, char *out, size_t size);
 

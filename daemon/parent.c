@@ -441,7 +441,8 @@ static bool open_listeners(struct parent *p) {
     }
     struct process *control = process_find(p, ROLE_CONTROL, 0);
     /* Its first descriptor stands where a lane's would. */
-    control->listeners[control->n_listeners] = listener_open_control(p->config.control);
+    control->listeners[control->n_listeners] =
+        listener_open_control(p->config.control, p->config.n_control_uids > 0);
     return control->listeners[control->n_listeners++] >= 0;
 }
 

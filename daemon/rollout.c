@@ -78,6 +78,9 @@ void rollout_load(struct parent *p) {
 }
 
 void rollout_registry(struct parent *p, struct view registry) {
+    /* A broker that was started again tells what is known. */
+    if (p->has_registry && view_equal(registry, buf_view(&p->registry)))
+        return;
     buf_reset(&p->registry);
     buf_put(&p->registry, registry);
     p->has_registry = true;
@@ -276,12 +279,13 @@ static void commit_alone(struct process *of) {
 
 int rollout_ready(struct process *of, uint32_t number) {
     struct parent *p = of->parent;
-    if (!of->acknowledging)
-        return ERR_BAD;
+    /* An answer to a generation that was overtaken meanwhile changes nothing. */
+    if (!of->acknowledging || number != (p->rollout.running ? p->rollout.number : p->generation))
+        return 0;
     of->acknowledging = false;
-    if (p->rollout.running && number == p->rollout.number)
+    if (p->rollout.running)
         check_complete(p);
-    else if (number == p->generation)
+    else
         commit_alone(of);
     return 0;
 }
@@ -290,7 +294,7 @@ int rollout_refused(struct process *of, uint32_t number, struct view why) {
     struct parent *p = of->parent;
     char text[200], line[300];
     if (!of->acknowledging)
-        return ERR_BAD;
+        return 0;
     of->acknowledging = false;
     snprintf(line, sizeof line, "%s refused generation %u: %s", of->origin, number,
              log_text(why, text, sizeof text));

@@ -58,9 +58,10 @@ int log_file_sync(struct log_file *f) {
 
 /* A name that no file has yet. */
 static int free_name(int dir, uint64_t first, bool bad, char *out) {
+    struct stat st;
     for (unsigned copy = 0; copy < COPIES_MAX; copy++) {
         segment_name_write(first, bad, copy, out);
-        if (faccessat(dir, out, F_OK, 0) != 0)
+        if (fstatat(dir, out, &st, AT_SYMLINK_NOFOLLOW) != 0)
             return errno == ENOENT ? 0 : ERR_SYSTEM;
     }
     return ERR_SYSTEM;

@@ -11,6 +11,7 @@
 #include "audit/verify.h"
 #include "base/child.h"
 #include "base/log.h"
+#include "base/rights.h"
 #include "policy/bundle.h"
 
 #include <errno.h>
@@ -124,7 +125,8 @@ static void world_start(struct world *w, rlim_t file_size) {
         close(fds[0]); /* its parent's end: the end of the parent must show */
         dup2(fds[1], PARENT_FD);
         log_open("audit", LOG_FATAL);
-        _exit(audit_serve(&args, high));
+        /* A call that is not on audit's page kills it. */
+        _exit(rights_enter(&args) == 0 ? audit_serve(&args, high) : 1);
     }
     close(fds[1]);
     w->channel = channel_new(w->loop, fds[0], rules, sizeof rules / sizeof *rules, 0, on_closed, w);
@@ -243,10 +245,11 @@ static void must_be_good(const struct world *w) {
     chain_keys_free(keys);
 }
 
-static void send_generation(struct world *w, uint32_t number, bool durable) {
+static void send_generation(struct world *w, uint32_t number, bool durable, uint64_t file_bytes) {
     struct buf text;
     struct bundle b = {.policy_file = VIEW("policy"), .audit_durable = durable};
     limits_default(&b.limits);
+    b.limits.v[LIMIT_AUDIT_FILE] = file_bytes;
     buf_init(&text, 1 << 20);
     bundle_write(&b, &text);
     assert_true(buf_ok(&text));
@@ -517,7 +520,7 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     uint64_t number = 0;
     world_open(&w);
     world_start(&w, 0);
-    send_generation(&w, 1, true);
+    send_generation(&w, 1, true, 64 << 20);
     producer_open(&a, "egress 1", 1, 11);
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
@@ -530,13 +533,35 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     /* A successor tells what its predecessor did not get to tell. */
     world_kill(&w);
     world_start(&w, 0);
-    send_generation(&w, 1, true);
+    send_generation(&w, 1, true, 64 << 20);
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
     assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
     assert_int_equal(number, 20);
     world_stop(&w);
     assert_int_equal(lines_with(&w, "\"event\":\"generation_in_use\""), 2);
+    must_be_good(&w);
+    producer_close(&a);
+    world_close(&w);
+}
+
+static void a_full_file_is_rotated_and_records_go_on(void **state) {
+    (void)state;
+    struct world w;
+    struct producer a;
+    struct segment_list l;
+    world_open(&w);
+    world_start(&w, 0);
+    send_generation(&w, 1, false, 64 << 10);
+    producer_open(&a, "egress 1", 1, 11);
+    producer_join(&a, &w);
+    for (int i = 0; i < 1000; i++)
+        WAIT_FOR(&w, producer_write(&a, "rotated.example") == 0);
+    world_stop(&w);
+    assert_int_equal(segment_list_read(w.dir, &l), 0);
+    assert_true(l.n >= 3);
+    segment_list_free(&l);
+    assert_int_equal(lines_with(&w, "rotated.example"), 1000);
     must_be_good(&w);
     producer_close(&a);
     world_close(&w);
@@ -589,6 +614,7 @@ int main(void) {
         cmocka_unit_test(au_01_a_log_that_cannot_be_opened_is_tried_again),
         cmocka_unit_test(au_01_a_tiny_file_system_fills_and_heals_without_loss),
         cmocka_unit_test(durable_audit_tells_what_is_on_the_disk),
+        cmocka_unit_test(a_full_file_is_rotated_and_records_go_on),
         cmocka_unit_test(a_restarted_producer_is_read_after_what_its_predecessor_left),
         cmocka_unit_test(status_tells_where_the_chain_stands),
     };

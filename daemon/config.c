@@ -45,14 +45,38 @@ static int read_policy(void *source, struct lexer *l, const struct token *at) {
     return config_path(s, l, "a file", &s->config->policy);
 }
 
+static int add_trust(struct config_source *s, struct lexer *l) {
+    struct position where = l->token.at;
+    struct config_trust *t = arena_alloc(&s->config->arena, sizeof *t);
+    int err = t ? config_path(s, l, "a file", &t->path) : ERR_MEMORY;
+    if (err != 0)
+        return err;
+    for (const struct config_trust *q = s->config->trust; q; q = q->next)
+        if (strcmp(q->path, t->path) == 0) {
+            errors_add(l->errors, where, "the same file twice");
+            return ERR_BAD;
+        }
+    if (s->n_trust++ == TRUST_MAX) {
+        errors_add(l->errors, where, "more than %d files", TRUST_MAX);
+        return ERR_BAD;
+    }
+    *s->trust = t;
+    s->trust = &t->next;
+    return 0;
+}
+
 static int read_trust(void *source, struct lexer *l, const struct token *at) {
-    (void)at;
     struct config_source *s = source;
-    if (lexer_skip_word(l, "system"))
-        return 0;
-    if (!lexer_skip_word(l, "file"))
+    if (lexer_skip_word(l, "file"))
+        return add_trust(s, l);
+    if (!lexer_skip_word(l, "system"))
         return lexer_expected(l, "'system' or 'file'");
-    return config_path(s, l, "a file", &s->config->trust);
+    if (s->config->trust_system) {
+        errors_add(l->errors, at->at, "a second 'trust system'");
+        return ERR_BAD;
+    }
+    s->config->trust_system = true;
+    return 0;
 }
 
 static int read_vault(void *source, struct lexer *l, const struct token *at) {
@@ -291,6 +315,7 @@ static int set_defaults(struct config_source *s, struct lexer *l) {
         c->vault_key = join(s, buf_view(&folder), VIEW("vault.key"));
     bool good = buf_ok(&folder);
     buf_free(&folder);
+    c->trust_system = c->trust_system || !c->trust;
     if (!good || !c->control || !c->vault_key)
         return ERR_MEMORY;
     return check_socket_path(l, l->token.at, c->control);
@@ -301,7 +326,7 @@ static int read_file(struct config_source *s, struct view text, const char *file
     static const struct statement words[] = {
         {"state", read_state, true},     {"policy", read_policy, true},
         {"control", read_control, true}, {"listen", config_listen, false},
-        {"trust", read_trust, true},     {"resolver", read_resolver, false},
+        {"trust", read_trust, false},    {"resolver", read_resolver, false},
         {"host", read_host, false},      {"upstream-proxy", read_upstream_proxy, true},
         {"geo", read_geo, false},        {"limit", config_limit, false},
         {"audit", read_audit, true},     {"uids", read_uids, true},
@@ -326,7 +351,8 @@ int config_read(struct view text, const char *file, struct config *out,
                               .folder = folder_of(file),
                               .listeners = &out->listeners,
                               .lanes = &out->lanes,
-                              .hosts = &out->hosts};
+                              .hosts = &out->hosts,
+                              .trust = &out->trust};
     struct view copy = arena_copy(&out->arena, text);
     int err = copy.p ? read_file(&s, copy, file, errors) : ERR_MEMORY;
     if (err != 0) {

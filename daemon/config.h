@@ -34,6 +34,12 @@ struct config_lane {
     struct config_lane *next;
 };
 
+/* A PEM file of trust anchors. */
+struct config_trust {
+    const char *path;
+    struct config_trust *next;
+};
+
 struct config_host {
     struct view name;
     struct address address;
@@ -50,7 +56,8 @@ struct config {
     struct config_listener *listeners;
     struct config_lane *lanes;
     size_t n_listeners, n_lanes;
-    const char *trust; /* PEM file, or NULL: the system's */
+    bool trust_system; /* also when nothing was said */
+    struct config_trust *trust;
     struct address resolvers[RESOLVERS_MAX];
     uint16_t resolver_ports[RESOLVERS_MAX];
     size_t n_resolvers;

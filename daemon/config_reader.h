@@ -7,7 +7,7 @@
 #include "daemon/config.h"
 #include "policy/lexer.h"
 
-enum { LISTENERS_MAX = 4096, CONFIG_HOSTS_MAX = 4096, CONTROL_UIDS_MAX = 64 };
+enum { LISTENERS_MAX = 4096, CONFIG_HOSTS_MAX = 4096, CONTROL_UIDS_MAX = 64, TRUST_MAX = 64 };
 
 struct config_source {
     struct config *config;
@@ -16,6 +16,8 @@ struct config_source {
     struct config_lane **lanes;
     struct config_host **hosts;
     size_t n_hosts;
+    struct config_trust **trust;
+    size_t n_trust;
     uint32_t limit_lines[LIMIT_COUNT]; /* where each was set; 0: nowhere */
     /* the listener being read */
     struct config_listener *listener;

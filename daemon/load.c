@@ -2,6 +2,7 @@
 
 #include "base/child.h"
 #include "base/log.h"
+#include "policy/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,39 +27,64 @@ int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
     return result;
 }
 
-void load_errors(const struct policy_errors *errors, struct buf *out) {
-    for (size_t i = 0; i < errors->n; i++) {
-        const struct policy_error *e = &errors->at[i];
-        buf_printf(out, "%s:%u:%u: %s\n", e->at.file ? e->at.file : "-", e->at.line, e->at.column,
-                   e->text);
-    }
+void load_errors(const struct policy_errors *errors, struct view text, struct buf *out) {
+    for (size_t i = 0; i < errors->n; i++)
+        errors_show(&errors->at[i], text, out);
     if (errors->total > errors->n)
         buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
 }
 
-int load_config(const char *path, struct config *out, struct buf *why) {
+/* The text stays with the caller, for errors that are met later. */
+static int read_config(const char *path, struct buf *text, struct config *out, struct buf *why) {
     static struct policy_errors errors;
-    struct buf text;
     errors = (struct policy_errors){.n = 0};
+    int result = load_file(path, CONFIG_MAX, text, why);
+    if (result != 0)
+        return result;
+    result = config_read(buf_view(text), path, out, &errors);
+    load_errors(&errors, buf_view(text), why);
+    return result;
+}
+
+int load_config(const char *path, struct config *out, struct buf *why) {
+    struct buf text;
     buf_init(&text, CONFIG_MAX);
-    int result = load_file(path, CONFIG_MAX, &text, why);
-    if (result == 0) {
-        result = config_read(buf_view(&text), path, out, &errors);
-        load_errors(&errors, why);
-    }
+    int result = read_config(path, &text, out, why);
     buf_free(&text);
     return result;
 }
 
-static int load_anchors(const struct config *c, struct buf *out, struct buf *why) {
-    if (c->trust)
-        return load_file(c->trust, ANCHORS_MAX, out, why);
+/* ---- trust anchors ---- */
+
+/* Files need not end in a newline. */
+static int add_anchors(const char *path, struct buf *out, struct buf *why) {
+    size_t before = buf_len(out);
+    int result = load_file(path, ANCHORS_MAX - before, out, why);
+    if (result != 0)
+        return result;
+    struct view added = view_skip(buf_view(out), before);
+    if (view_search(added, VIEW("-----BEGIN CERTIFICATE-----")) == added.n) {
+        buf_printf(why, "%s: no certificate (PEM) in it\n", path);
+        return ERR_BAD;
+    }
+    buf_put_u8(out, '\n');
+    return buf_ok(out) ? 0 : ERR_LIMIT;
+}
+
+static int add_system_anchors(struct buf *out, struct buf *why) {
     for (size_t i = 0; i < sizeof system_anchors / sizeof *system_anchors; i++)
         if (access(system_anchors[i], R_OK) == 0)
-            return load_file(system_anchors[i], ANCHORS_MAX, out, why);
+            return add_anchors(system_anchors[i], out, why);
     buf_put_str(why, "no trust anchors of the system were found: install ca-certificates or name a "
                      "`trust file`\n");
     return ERR_MISSING;
+}
+
+static int load_anchors(const struct config *c, struct buf *out, struct buf *why) {
+    int result = c->trust_system ? add_system_anchors(out, why) : 0;
+    for (const struct config_trust *t = c->trust; t && result == 0; t = t->next)
+        result = add_anchors(t->path, out, why);
+    return result;
 }
 
 /* Everything a generation is made of, and its text. */
@@ -66,7 +92,7 @@ struct loading {
     struct config config;
     struct policy *policy;
     struct policy_errors errors;
-    struct buf policy_text, anchors, lanes, hosts, own, why;
+    struct buf config_text, policy_text, anchors, lanes, hosts, own, why;
 };
 
 static int load_policy(struct loading *l) {
@@ -74,9 +100,12 @@ static int load_policy(struct loading *l) {
     if (result != 0)
         return result;
     result = policy_load(buf_view(&l->policy_text), l->config.policy, &l->policy, &l->errors);
-    if (result == 0)
-        result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
-    load_errors(&l->errors, &l->why);
+    if (result != 0) {
+        load_errors(&l->errors, buf_view(&l->policy_text), &l->why);
+        return result;
+    }
+    result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
+    load_errors(&l->errors, buf_view(&l->config_text), &l->why);
     return result;
 }
 
@@ -112,6 +141,7 @@ int load_main(const char *config_file) {
     static struct loading l;
     struct buf out;
     log_open("load", LOG_INFO);
+    buf_init(&l.config_text, CONFIG_MAX);
     buf_init(&l.policy_text, POLICY_TEXT_MAX);
     buf_init(&l.anchors, ANCHORS_MAX);
     buf_init(&l.lanes, CONFIG_MAX);
@@ -119,7 +149,7 @@ int load_main(const char *config_file) {
     buf_init(&l.own, CONFIG_MAX);
     buf_init(&l.why, ERRORS_MAX);
     buf_init(&out, TEXT_MAX);
-    int result = load_config(config_file, &l.config, &l.why);
+    int result = read_config(config_file, &l.config_text, &l.config, &l.why);
     if (result == 0) {
         config_put_hosts(&l.config, &l.hosts);
         config_put_own_addresses(&l.config, &l.own);

@@ -17,9 +17,9 @@ int load_main(const char *config_file);
  * error returned.
  */
 MUST_USE int load_file(const char *path, size_t max, struct buf *out, struct buf *why);
-/* Appends errors as "file:line:column: text" lines. */
-void load_errors(const struct policy_errors *errors, struct buf *out);
-/* Reads and parses the configuration; on failure the lines are in why. */
+/* Appends errors of a text, each with its line and a caret (errors_show). */
+void load_errors(const struct policy_errors *errors, struct view text, struct buf *out);
+/* Reads and parses the configuration; on failure why says what is wrong. */
 MUST_USE int load_config(const char *path, struct config *out, struct buf *why);
 
 #endif

@@ -41,6 +41,7 @@ static void the_least_configuration_has_defaults(void **state) {
     assert_string_equal(c.policy, "/etc/exeat/policy");
     assert_string_equal(c.control, "/var/lib/exeat/control.sock");
     assert_string_equal(c.vault_key, "/var/lib/exeat/vault.key");
+    assert_true(c.trust_system);
     assert_null(c.trust);
     assert_null(c.geo_country);
     assert_null(c.geo_asn);
@@ -75,7 +76,7 @@ static void relative_paths_are_relative_to_the_configurations_folder(void **stat
         assert_string_equal(c.policy, "/p");
         assert_string_equal(c.listeners->path + folder, "sock");
         assert_string_equal(c.vault_key + folder, "k");
-        assert_string_equal(c.trust + folder, "t");
+        assert_string_equal(c.trust->path + folder, "t");
         assert_string_equal(c.geo_asn + folder, "g");
         config_free(&c);
     }
@@ -126,7 +127,6 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
 static void every_other_word_is_read(void **state) {
     (void)state;
     struct config c = read_config(BASE "control /run/c.sock { uid 1000 1001; uid 0 }\n"
-                                       "trust file anchors.pem\n"
                                        "resolver 192.0.2.1 192.0.2.2:5353\n"
                                        "resolver 2001:db8::1 [2001:db8::2] [2001:db8::3]:54\n"
                                        "host A.test. 10.0.0.1 ::1; host b.test 10.0.0.2\n"
@@ -139,7 +139,6 @@ static void every_other_word_is_read(void **state) {
     assert_string_equal(c.control, "/run/c.sock");
     assert_int_equal(c.n_control_uids, 3);
     assert_int_equal(c.control_uids[1], 1001);
-    assert_string_equal(c.trust, "/etc/exeat/anchors.pem");
     static const uint16_t ports[] = {53, 5353, 53, 53, 54};
     assert_int_equal(c.n_resolvers, 5);
     for (size_t i = 0; i < 5; i++) {
@@ -158,9 +157,34 @@ static void every_other_word_is_read(void **state) {
     assert_string_equal(c.vault_key, "/k");
     assert_true(c.debug);
     config_free(&c);
-    c = read_config(BASE "trust system\n");
-    assert_null(c.trust);
-    config_free(&c);
+}
+
+static void trust_is_the_systems_or_files_or_both(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        bool system;
+        const char *files[2];
+    } cases[] = {
+        {"", true, {NULL}},
+        {"trust system", true, {NULL}},
+        {"trust file a.pem", false, {"/etc/exeat/a.pem"}},
+        {"trust file /b.pem; trust file a.pem", false, {"/b.pem", "/etc/exeat/a.pem"}},
+        {"trust file a.pem; trust system; trust file system",
+         true,
+         {"/etc/exeat/a.pem", "/etc/exeat/system"}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "%s%s\n", BASE, cases[i].text);
+        struct config c = read_config(text);
+        assert_int_equal(c.trust_system, cases[i].system);
+        const struct config_trust *t = c.trust;
+        for (size_t k = 0; k < 2 && cases[i].files[k]; k++, t = t->next)
+            assert_string_equal(t->path, cases[i].files[k]);
+        assert_null(t);
+        config_free(&c);
+    }
 }
 
 static void limits_take_units(void **state) {
@@ -228,6 +252,10 @@ static const struct bad_case bad_cases[] = {
     {BASE "control c { uid -1 }", 4, 17, "expected a user id"},
     {BASE "control c { gid 1 }", 4, 13, "did you mean 'uid'?"},
     {BASE "trust web", 4, 7, "expected 'system' or 'file'"},
+    {BASE "trust file", 4, 11, "expected a file"},
+    {BASE "trust system file x", 4, 14, "expected the end of the statement"},
+    {BASE "trust system\ntrust system", 5, 1, "a second 'trust system'"},
+    {BASE "trust file x; trust file ./x; trust file x", 4, 42, "the same file twice"},
     {BASE "resolver dns.test", 4, 10, "is no ADDRESS"},
     {BASE "resolver 1.2.3.4:0", 4, 10, "is no ADDRESS"},
     {BASE "resolver 1.1.1.1 1.1.1.2 1.1.1.3 1.1.1.4 1.1.1.5 1.1.1.6 1.1.1.7 1.1.1.8 1.1.1.9", 4, 74,
@@ -379,6 +407,7 @@ int main(void) {
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
         cmocka_unit_test(every_other_word_is_read),
+        cmocka_unit_test(trust_is_the_systems_or_files_or_both),
         cmocka_unit_test(limits_take_units),
         cmocka_unit_test(these_configurations_are_refused_and_say_where_and_why),
         cmocka_unit_test(all_errors_are_met_in_one_run),

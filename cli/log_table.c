@@ -112,11 +112,11 @@ static void print_bytes(FILE *out, const struct row *r) {
 }
 
 static void print_row(struct log_table *t, const struct row *r) {
-    struct view kind = value_of(view_of(r->decision, r->decision_size), "kind");
-    bool event = view_equal(kind, VIEW("event"));
+    struct view decision = view_of(r->decision, r->decision_size);
+    bool event = view_equal(value_of(decision, "kind"), VIEW("event"));
     struct view verdict = event ? VIEW("event") : value_of_row(r, "verdict");
     print_title(t);
-    print_cell(t->out, view_head(value_of_row(r, "time"), 23), 23);
+    print_cell(t->out, view_head(value_of(decision, "time"), 23), 23);
     print_cell(t->out, value_of_row(r, "sandbox"), 14);
     print_cell(t->out, verdict, 7);
     if (event) {

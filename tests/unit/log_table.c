@@ -1,0 +1,262 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "cli/log_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Lines in, printed text out. The chain's members do not matter here. */
+
+#define T(n) "{\"v\":1,\"seq\":" #n ",\"time\":\"2026-01-02T03:04:0" #n ".678901Z\""
+
+static const char allow_1[] =
+    T(1) ",\"kind\":\"decision\",\"id\":\"e1-1\",\"verdict\":\"allow\","
+         "\"reason\":\"allowed\",\"sandbox\":\"one\",\"method\":\"GET\","
+         "\"scheme\":\"https\",\"host\":\"api.example.com\","
+         "\"path\":\"/v1/items\",\"credential\":\"demo-key\",\"port\":443}";
+static const char allow_2[] = T(2) ",\"kind\":\"decision\",\"id\":\"e1-2\",\"verdict\":\"allow\","
+                                   "\"sandbox\":\"two\",\"method\":\"PUT\",\"scheme\":\"http\","
+                                   "\"host\":\"other.test\",\"path\":\"/b\",\"port\":8080}";
+static const char deny_3[] = T(3) ",\"kind\":\"decision\",\"id\":\"e1-3\",\"verdict\":\"deny\","
+                                  "\"reason\":\"host_not_allowed\",\"sandbox\":\"one\","
+                                  "\"method\":\"POST\",\"scheme\":\"https\",\"host\":\"evil.test\","
+                                  "\"path\":\"/\",\"port\":443,\"status\":403}";
+static const char end_2[] = T(4) ",\"kind\":\"outcome\",\"id\":\"e1-2\",\"reason\":\"cut\","
+                                 "\"status\":200,\"bytes_out\":5,\"bytes_in\":77}";
+static const char end_1[] = T(5) ",\"kind\":\"outcome\",\"id\":\"e1-1\",\"status\":201,"
+                                 "\"bytes_out\":1234,\"bytes_in\":0}";
+static const char event_6[] =
+    T(6) ",\"kind\":\"event\",\"event\":\"gap\",\"producer\":\"egress 1\"}";
+static const char segment[] = T(7) ",\"origin\":\"audit\",\"kind\":\"segment\"}";
+
+struct printed {
+    char *text;
+    size_t size;
+    FILE *out;
+    struct log_table *table;
+};
+
+static void begin(struct printed *p, const struct log_filter *f, bool lines, bool late) {
+    static const struct log_filter none;
+    p->text = NULL;
+    p->out = open_memstream(&p->text, &p->size);
+    p->table = log_table_new(f ? f : &none, lines, late, p->out);
+    assert_non_null(p->table);
+}
+
+static void put(struct printed *p, const char *line, uint64_t now) {
+    log_table_line(p->table, view_str(line), now);
+    fflush(p->out);
+}
+
+static void put_all(struct printed *p) {
+    static const char *const all[] = {allow_1, allow_2, deny_3, end_2, end_1, event_6, segment};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        put(p, all[i], 0);
+    log_table_end(p->table);
+    fflush(p->out);
+}
+
+static void end(struct printed *p) {
+    log_table_free(p->table);
+    fclose(p->out);
+    free(p->text);
+}
+
+/* Which of the texts stand in this order. */
+static void must_follow(const char *text, const char *const *parts, size_t n) {
+    const char *at = text;
+    for (size_t i = 0; i < n; i++) {
+        const char *found = strstr(at, parts[i]);
+        if (!found)
+            fail_msg("'%s' is missing, or out of order, in:\n%s", parts[i], text);
+        at = found + strlen(parts[i]);
+    }
+}
+
+static size_t count_lines(const char *text) {
+    size_t n = 0;
+    for (; *text; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static void a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions(void **state) {
+    (void)state;
+    static const char *const parts[] = {
+        "TIME (UTC)",
+        "2026-01-02T03:04:01.678",
+        "one",
+        "allow",
+        "GET",
+        "201",
+        "1234/0",
+        "allowed",
+        "demo-key",
+        "api.example.com/v1/items\n",
+        "2026-01-02T03:04:02.678",
+        "two",
+        "allow",
+        "PUT",
+        "200",
+        "5/77",
+        "cut",
+        "-",
+        "other.test:8080/b\n",
+        "2026-01-02T03:04:03.678",
+        "one",
+        "deny",
+        "POST",
+        "403",
+        "host_not_allowed",
+        "evil.test/\n",
+        "2026-01-02T03:04:06.678",
+        "event",
+        "gap",
+        "producer: egress 1\n",
+    };
+    struct printed p;
+    begin(&p, NULL, false, false);
+    put_all(&p);
+    must_follow(p.text, parts, sizeof parts / sizeof *parts);
+    assert_int_equal(count_lines(p.text), 5);
+    end(&p);
+}
+
+static void a_decision_without_an_outcome_is_open(void **state) {
+    (void)state;
+    static const char *const parts[] = {"allow", "GET", "open", "api.example.com/v1/items\n"};
+    struct printed p;
+    begin(&p, NULL, false, false);
+    put(&p, allow_1, 0);
+    assert_int_equal(p.size, 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    must_follow(p.text, parts, sizeof parts / sizeof *parts);
+    end(&p);
+}
+
+static void following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds(void **state) {
+    (void)state;
+    struct printed p;
+    begin(&p, NULL, false, true);
+    put(&p, allow_1, 0);
+    put(&p, deny_3, 1);
+    assert_non_null(strstr(p.text, "evil.test"));
+    assert_null(strstr(p.text, "api.example.com"));
+    log_table_tick(p.table, UINT64_C(1999999999));
+    fflush(p.out);
+    assert_null(strstr(p.text, "api.example.com"));
+    log_table_tick(p.table, UINT64_C(2000000000));
+    fflush(p.out);
+    assert_non_null(strstr(p.text, "open"));
+    put(&p, end_1, 3); /* its outcome is a row of its own then */
+    assert_non_null(strstr(p.text, "1234/0"));
+    end(&p);
+}
+
+static void filters_choose_rows(void **state) {
+    (void)state;
+    static const struct {
+        struct log_filter filter;
+        size_t rows;
+        const char *shown, *hidden;
+    } cases[] = {
+        {{.sandbox = "one"}, 2, "evil.test", "other.test"},
+        {{.sandbox = "on"}, 0, NULL, "evil.test"},
+        {{.denied = true}, 1, "evil.test", "api.example.com"},
+        {{.host = "other.test"}, 1, "5/77", "evil.test"},
+        {{.host = "EXAMPLE.com"}, 1, "api.example.com", "evil.test"},
+        {{.host = "xample.com"}, 0, NULL, "api.example.com"},
+        {{.sandbox = "one", .host = "evil.test", .denied = true}, 1, "403", "1234/0"},
+        {{.sandbox = "o\"ne"}, 0, NULL, "evil.test"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct printed p;
+        begin(&p, &cases[i].filter, false, false);
+        put_all(&p);
+        assert_int_equal(count_lines(p.text), cases[i].rows ? cases[i].rows + 1 : 0);
+        if (cases[i].shown)
+            assert_non_null(strstr(p.text, cases[i].shown));
+        assert_null(strstr(p.text, cases[i].hidden));
+        end(&p);
+    }
+}
+
+static void as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions(void **state) {
+    (void)state;
+    struct log_filter one = {.sandbox = "one"};
+    struct printed p;
+    begin(&p, NULL, true, false);
+    put_all(&p);
+    assert_int_equal(count_lines(p.text), 7);
+    assert_non_null(strstr(p.text, segment));
+    end(&p);
+    begin(&p, &one, true, false);
+    put_all(&p);
+    assert_int_equal(count_lines(p.text), 3);
+    assert_non_null(strstr(p.text, allow_1));
+    assert_non_null(strstr(p.text, deny_3));
+    assert_non_null(strstr(p.text, end_1));
+    end(&p);
+}
+
+static void au_02_values_are_shown_escaped(void **state) {
+    (void)state;
+    static const char hostile[] = T(1) ",\"kind\":\"decision\",\"verdict\":\"deny\","
+                                       "\"host\":\"\\u001b[2J\\u000aallow\",\"path\":\"/\"}";
+    struct printed p;
+    begin(&p, NULL, false, false);
+    put(&p, hostile, 0);
+    assert_non_null(strstr(p.text, "\\u001b[2J\\u000aallow/\n"));
+    assert_null(strchr(p.text, 0x1b));
+    assert_int_equal(count_lines(p.text), 2);
+    end(&p);
+}
+
+static void what_is_no_line_is_counted_and_left_out(void **state) {
+    (void)state;
+    static const char *const bad[] = {"", "x", "{}", "{\"v\":1}", "{\"kind\":\"event\"", "\x1b[2J"};
+    struct printed p;
+    begin(&p, NULL, false, false);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        put(&p, bad[i], 0);
+    assert_int_equal(log_table_unread(p.table), sizeof bad / sizeof *bad);
+    assert_int_equal(p.size, 0);
+    end(&p);
+}
+
+static void rx_no_number_of_open_decisions_fills_the_memory(void **state) {
+    (void)state;
+    char line[256];
+    struct printed p;
+    begin(&p, NULL, false, false);
+    for (int i = 0; i < 30000; i++) {
+        snprintf(line, sizeof line,
+                 T(1) ",\"kind\":\"decision\",\"id\":\"e1-%d\",\"verdict\":\"allow\"}", i);
+        log_table_line(p.table, view_str(line), 0);
+    }
+    fflush(p.out);
+    assert_int_equal(count_lines(p.text), 10001); /* a title, and what is beyond 20,000 */
+    end(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions),
+        cmocka_unit_test(a_decision_without_an_outcome_is_open),
+        cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
+        cmocka_unit_test(filters_choose_rows),
+        cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
+        cmocka_unit_test(au_02_values_are_shown_escaped),
+        cmocka_unit_test(what_is_no_line_is_counted_and_left_out),
+        cmocka_unit_test(rx_no_number_of_open_decisions_fills_the_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -22,11 +22,21 @@ enum { FDS_MAX = LISTENER_FD + LISTENERS_MAX, HIGH_FD = 200, ARGUMENTS_MAX = 24 
 
 /* ---- the table ---- */
 
+/* The channel of its audit records holds some thousands, so that a burst is not refused while audit is busy. */
+static int record_pair(int pair[2]) {
+    const int size = 4 << 20;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        return ERR_SYSTEM;
+    if (setsockopt(pair[1], SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof size) != 0)
+        setsockopt(pair[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    return 0;
+}
+
 struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     struct process *of = calloc(1, sizeof *of), **at = &p->processes;
     int pair[2] = {-1, -1};
     if (!of || (role != ROLE_PROXY && role != ROLE_INSPECT && role != ROLE_AUDIT &&
-                socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)) {
+                record_pair(pair) != 0)) {
         log_fatal("no memory or descriptors for %s", role_name(role));
         exit(1);
     }

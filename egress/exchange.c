@@ -296,7 +296,12 @@ int exchange_take_gone(struct lane *l, struct message *m) {
     struct exchange *ex = known(l, m->id, &result);
     if (!ex)
         return result;
-    end_gone(ex, why == REASON_ALLOWED ? REASON_CLIENT_CLOSED : (enum reason)why, detail);
+    /* A client whose request broke off is still there to be told, if no answer has begun. */
+    if (why != REASON_ALLOWED && why != REASON_CLIENT_CLOSED &&
+        reason_info((enum reason)why)->status && !ex->status)
+        exchange_refuse(ex, (enum reason)why, detail);
+    else
+        end_gone(ex, why == REASON_ALLOWED ? REASON_CLIENT_CLOSED : (enum reason)why, detail);
     return 0;
 }
 

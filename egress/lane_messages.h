@@ -43,7 +43,8 @@ enum {
     /* id: exchange. The request is complete. Its trailers as "name:value\n" lines, to be looked at: they are not sent on. */
     LANE_END = 7,
     LANE_GONE =
-        8, /* id: exchange. The client went away, or its body broke: u16 enum reason, block detail. */
+        8, /* id: exchange. The client went away (client_closed), or its request broke off: u16 enum reason, block
+            * detail. In the second case, if no answer has begun, egress answers with a refusal. */
     LANE_CREDIT = 9, /* id: exchange. u32 bytes of the answer that were passed on. */
     /* id: exchange, a new one. u32 tunnel; u16 status; u16 enum reason; block detail; block the offending bytes' beginning;
      * block peer. What proxy refuses by itself; egress records it and answers with LANE_ANSWER as for a refusal. */

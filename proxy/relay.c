@@ -122,11 +122,15 @@ enum client_step relay_refuse(struct client *c, uint16_t status, const char *why
 static enum client_step broken(struct relay *x, uint16_t status, const char *why,
                                struct view *input) {
     struct client *c = x->client;
-    bool can_tell = x->answer == ANSWER_DUE;
     say_gone(c->proxy, x->id, reason_of(status), why);
-    if (can_tell) {
-        release(x);
-        return relay_refuse(c, status, why, input);
+    if (x->answer == ANSWER_DUE) {
+        /* Egress answers this very exchange: one decision, one record. */
+        *input = view_skip(*input, input->n);
+        x->until = now_of(x) + seconds(x, LIMIT_HEAD_TIME);
+        x->request = REQUEST_REFUSED;
+        x->keep = false;
+        client_parser_done(c);
+        return STEP_WAIT;
     }
     bool reset = x->answer == ANSWER_BODY && x->framing == FRAMING_CLOSE;
     release(x);

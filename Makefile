@@ -35,7 +35,7 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -I. $(WARN) 
                                -DEXEAT_SANITIZE) \
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
-LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb
+LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl
 
 # llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
 # loose unless LLHTTP_STRICT_MODE is set. LLHTTP_SRC=DIR builds against sources of your own.

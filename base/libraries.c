@@ -2,6 +2,7 @@
 
 #include <ares.h>
 #include <event2/event.h>
+#include <libpsl.h>
 #include <llhttp.h>
 #include <maxminddb.h>
 #include <openssl/crypto.h>
@@ -41,7 +42,7 @@ static const char *event_warning(void) {
 }
 
 size_t libraries_count(void) {
-    return 8;
+    return 9;
 }
 
 struct library library_at(size_t i) {
@@ -60,7 +61,9 @@ struct library library_at(size_t i) {
         return (struct library){"libseccomp", seccomp_text(), NULL};
     case 6:
         return (struct library){"zlib", zlibVersion(), NULL};
-    default:
+    case 7:
         return (struct library){"libmaxminddb", MMDB_lib_version(), NULL};
+    default:
+        return (struct library){"libpsl", psl_get_version(), NULL};
     }
 }

@@ -86,6 +86,27 @@ static int load(const struct cli *cli, const char *path, struct policy **out) {
 
 /* ---- check ---- */
 
+static void put_wide_json(const struct policy *p, struct buf *out) {
+    struct view text;
+    struct position at;
+    buf_put_str(out, ",\"wide\":[");
+    for (size_t i = 0; policy_wide_host(p, i, &text, &at); i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        put_place(out, &at);
+        json_put_text(out, "host", text);
+        buf_put_u8(out, '}');
+    }
+    buf_put_u8(out, ']');
+}
+
+static void put_wide(const struct policy *p, struct buf *out) {
+    struct view text;
+    struct position at;
+    for (size_t i = 0; policy_wide_host(p, i, &text, &at); i++)
+        buf_printf(out, "%s:%u:%u: note: '%.*s' covers hosts of strangers\n", at.file, at.line,
+                   at.column, VIEW_ARG(text));
+}
+
 int command_policy_check(const struct cli *cli, int argc, char **argv) {
     struct policy *p;
     if (argc != 1)
@@ -93,10 +114,18 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
     int code = load(cli, argv[0], &p);
     if (code != EXIT_YES)
         return code;
-    if (cli->json)
-        printf("{\"valid\":true,\"sandboxes\":%zu}\n", policy_sandboxes(p));
-    else
-        printf("%s: good\n", argv[0]);
+    struct buf out;
+    buf_init(&out, OUTPUT_MAX);
+    if (cli->json) {
+        buf_printf(&out, "{\"valid\":true,\"sandboxes\":%zu", policy_sandboxes(p));
+        put_wide_json(p, &out);
+        buf_put_str(&out, "}\n");
+    } else {
+        put_wide(p, &out);
+        buf_printf(&out, "%s: good\n", argv[0]);
+    }
+    print(stdout, &out);
+    buf_free(&out);
     policy_free(p);
     return EXIT_YES;
 }

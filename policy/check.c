@@ -1,5 +1,6 @@
 #include "policy/errors.h"
 #include "policy/rules.h"
+#include "policy/suffix.h"
 
 #include <stdlib.h>
 
@@ -40,10 +41,26 @@ static void check_operations(struct checker *c, const struct service *s) {
     }
 }
 
+/* A service that only takes away may take away from anybody. */
+static void check_star(struct checker *c, const struct service *s, struct host_rule *h) {
+    bool deep = h->pattern.reach == REACH_MANY;
+    struct view base = view_of(h->pattern.base.host, h->pattern.base_n);
+    if (h->pattern.reach == REACH_EXACT)
+        return;
+    bool shared = s->operations && suffix_is_shared(base, deep);
+    if (shared && !h->wide)
+        errors_add(c->errors, h->at,
+                   "'%.*s' covers hosts of strangers, %.*s is open to anybody; where that is "
+                   "meant, the line ends in 'wide'",
+                   WORD_ARG(h->text), WORD_ARG(base));
+    h->wide = shared;
+}
+
 /* An address that is not public can be reached only through a range. */
 static void check_hosts(struct checker *c, const struct service *s) {
-    for (const struct host_rule *h = s->hosts; h; h = h->next) {
+    for (struct host_rule *h = s->hosts; h; h = h->next) {
         const struct authority *a = &h->pattern.base;
+        check_star(c, s, h);
         for (const struct host_rule *q = s->hosts; q != h; q = q->next)
             if (q->pattern.reach == h->pattern.reach && authority_same_host(&q->pattern.base, a)) {
                 errors_add(c->errors, h->at, "the host '%.*s' twice", WORD_ARG(h->text));

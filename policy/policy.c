@@ -40,3 +40,14 @@ void policy_free(struct policy *p) {
     arena_free(&p->arena);
     free(p);
 }
+
+bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at) {
+    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
+        if (!e->rule->wide || i-- > 0)
+            continue;
+        *text = e->rule->text;
+        *at = e->rule->at;
+        return true;
+    }
+    return false;
+}

@@ -45,6 +45,11 @@ struct policy_errors {
 MUST_USE int policy_load(struct view text, const char *file, struct policy **out,
                          struct policy_errors *errors);
 void policy_free(struct policy *p);
+/*
+ * The i-th host, in no certain order, whose star covers hosts of strangers, as its line admits with
+ * `wide`. False at the end.
+ */
+bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at);
 
 /* Where a credential goes and how it is spelled there. */
 struct credential_place {

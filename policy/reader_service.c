@@ -25,11 +25,29 @@ static int add_host(struct policy_source *s, struct lexer *l, const struct token
     return 0;
 }
 
+/* `wide` speaks for the stars of its line. */
+static int set_wide(struct lexer *l, struct position at, struct host_rule *hosts) {
+    bool star = false;
+    for (struct host_rule *h = hosts; h; h = h->next) {
+        h->wide = h->pattern.reach != REACH_EXACT;
+        star = star || h->wide;
+    }
+    if (star)
+        return 0;
+    errors_add(l->errors, at, "'wide' is for hosts with a star, there is none on this line");
+    return ERR_BAD;
+}
+
 static int read_host(void *source, struct lexer *l, const struct token *at) {
     (void)at;
+    struct policy_source *s = source;
+    struct host_rule **first = s->hosts;
     int err = 0;
     do {
         struct token t;
+        struct position where = l->token.at;
+        if (s->hosts != first && lexer_skip_word(l, "wide"))
+            return err != 0 ? err : set_wide(l, where, *first);
         if (lexer_word(l, "a host name or address", &t) != 0)
             return ERR_BAD;
         int added = add_host(source, l, &t);

@@ -18,6 +18,7 @@ enum { PORTS_MAX = 16, SERVICES_MAX = 1024 };
 struct host_rule {
     struct host_pattern pattern;
     struct view text; /* as written */
+    bool wide;        /* it may cover hosts of strangers, and after the check: it does */
     struct service *service;
     struct position at;
     struct host_rule *next;

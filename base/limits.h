@@ -13,7 +13,7 @@ enum limit {
     LIMIT_CONNECTIONS,    /* open client connections of a lane */
     LIMIT_FIRST_BYTE,     /* seconds from accept to the first byte */
     LIMIT_HEAD_TIME,      /* seconds for a whole request head */
-    LIMIT_HANDSHAKE_TIME, /* seconds from the answer to CONNECT to a finished handshake */
+    LIMIT_HANDSHAKE_TIME, /* seconds from CONNECT to a finished handshake */
     LIMIT_IDLE_TIME,      /* seconds between requests on a kept-alive connection */
     LIMIT_BODY_STALL,     /* seconds without a byte while a body is due, either side */
     LIMIT_REQUEST_TIME,   /* seconds for a whole exchange */
@@ -32,9 +32,9 @@ enum limit {
     LIMIT_EXCHANGES, /* requests in progress of a lane */
     /* new names */
     LIMIT_LEAVES,        /* leaves kept by a lane */
-    LIMIT_NEW_NAMES,     /* leaves minted for a sandbox a minute */
+    LIMIT_NEW_NAMES,     /* leaves minted for a lane a minute */
     LIMIT_LEAF_DAYS,     /* validity of a leaf */
-    LIMIT_AUTH_FAILURES, /* refused proxy credentials a minute on one listener */
+    LIMIT_AUTH_FAILURES, /* refused proxy credentials of a lane a minute */
     /* upstream side */
     LIMIT_DNS_TIME,           /* seconds to resolve */
     LIMIT_CONNECT_TIME,       /* seconds to connect, all addresses */
@@ -49,7 +49,7 @@ enum limit {
     LIMIT_GUARD_TIME, /* seconds after the last use that answers are scanned for it */
     LIMIT_GUARD_RUN,  /* shortest run of a secret's bytes that is masked */
     LIMIT_GUARD_HOLD, /* milliseconds the end of a piece may be held back */
-    LIMIT_SECRETS,    /* different secrets a lane may have been lent at once */
+    LIMIT_SECRETS,    /* different secrets a sandbox may have been lent at once */
     /* between processes */
     LIMIT_ASK_TIME,      /* seconds until an unanswered question is a refusal */
     LIMIT_INSPECT_BYTES, /* bytes an inspected body may grow to when decoded, per piece */

@@ -8,23 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
-static void print_value(const struct limit_info *i, char *out, size_t size) {
-    static const struct {
-        uint64_t size;
-        const char *letter;
-    } units[] = {{UINT64_C(1) << 40, "T"},
-                 {UINT64_C(1) << 30, "G"},
-                 {UINT64_C(1) << 20, "M"},
-                 {UINT64_C(1) << 10, "K"}};
-    for (size_t u = 0; strcmp(i->unit, "bytes") == 0 && u < sizeof units / sizeof *units; u++) {
-        if (i->normal == 0 || i->normal % units[u].size != 0)
+/* Bytes as they may be written in the configuration. */
+static void write_value(const struct limit_info *i, uint64_t value, char *out, size_t size) {
+    static const char letters[] = {'T', 'G', 'M', 'K'};
+    bool bytes = strcmp(i->unit, "bytes") == 0;
+    for (unsigned u = 0; bytes && value != 0 && u < sizeof letters; u++) {
+        unsigned shift = 40 - 10 * u;
+        if (value >> shift << shift != value)
             continue;
-        snprintf(out, size, "%" PRIu64 "%s", i->normal / units[u].size, units[u].letter);
+        snprintf(out, size, "%" PRIu64 "%c", value >> shift, letters[u]);
         return;
     }
-    snprintf(out, size, "%" PRIu64 "%s%s", i->normal,
-             i->unit[0] && strcmp(i->unit, "bytes") != 0 ? " " : "",
-             strcmp(i->unit, "bytes") != 0 ? i->unit : "");
+    const char *unit = bytes ? "" : i->unit;
+    snprintf(out, size, "%" PRIu64 "%s%s", value, unit[0] ? " " : "", unit);
 }
 
 static int print_limits_json(void) {
@@ -55,13 +51,16 @@ int command_limits(const struct cli *cli, int argc, char **argv) {
         return cli_fail(EXIT_USAGE, "usage: exeat limits [--json]");
     if (cli->json)
         return print_limits_json();
-    puts("| limit | default | what is limited | what happens then |");
-    puts("|---|---|---|---|");
+    puts("| limit | default | range | what is limited | what happens then |");
+    puts("|---|---|---|---|---|");
     for (int i = 0; i < LIMIT_COUNT; i++) {
         const struct limit_info *info = limit_info((enum limit)i);
-        char value[32];
-        print_value(info, value, sizeof value);
-        printf("| `%s` | %s | %s | %s |\n", info->name, value, info->what, info->then);
+        char normal[32], least[32], most[32];
+        write_value(info, info->normal, normal, sizeof normal);
+        write_value(info, info->least, least, sizeof least);
+        write_value(info, info->most, most, sizeof most);
+        printf("| `%s` | %s | %s to %s | %s | %s |\n", info->name, normal, least, most, info->what,
+               info->then);
     }
     return EXIT_YES;
 }

@@ -62,7 +62,7 @@ void refusal_make(struct refusal *r, const struct trail *t, bool basic_challenge
     r->head.status = refusal_status(t->verdict.reason, basic_challenge);
     r->head.minor = 1;
     r->head.framing = FRAMING_LENGTH;
-    r->head.keep_alive = false;
+    r->head.has_length = r->head.keep_alive = false;
     r->head.fields.n = 0;
     snprintf(r->line, sizeof r->line, "exeat: %s (%s; record %s)", info->title, info->code, t->id);
     buf_init(&r->body, 4096);

@@ -157,15 +157,19 @@ static void row_free(struct row *r) {
     free(r);
 }
 
+/* From here on no outcome finds r. */
+static void row_settle(struct log_table *t, struct row *r) {
+    struct row **at = bucket_of(t, r->id);
+    while (*at && *at != r)
+        at = &(*at)->same_bucket;
+    if (*at)
+        *at = r->same_bucket;
+    r->id = VIEW("");
+}
+
 /* Takes r out of the table. */
 static void row_take(struct log_table *t, struct row *r) {
-    if (r->id.n) {
-        struct row **at = bucket_of(t, r->id);
-        while (*at && *at != r)
-            at = &(*at)->same_bucket;
-        if (*at)
-            *at = r->same_bucket;
-    }
+    row_settle(t, r);
     *(r->before ? &r->before->next : &t->first) = r->next;
     *(r->next ? &r->next->before : &t->last) = r->before;
     t->waiting--;
@@ -222,6 +226,7 @@ static void row_complete(struct log_table *t, struct row *r, struct view line) {
     r->outcome = copy(line);
     r->outcome_size = r->outcome ? line.n : 0;
     r->complete = true;
+    row_settle(t, r);
     if (t->late || t->lines)
         row_print(t, r);
     else

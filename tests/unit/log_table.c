@@ -207,6 +207,20 @@ static void as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decis
     end(&p);
 }
 
+static void a_second_outcome_of_one_decision_is_a_row_of_its_own(void **state) {
+    (void)state;
+    struct printed p;
+    begin(&p, NULL, false, false);
+    put(&p, allow_1, 0);
+    put(&p, allow_2, 0); /* holds the rows back: allow_1's outcome comes behind it */
+    put(&p, end_2, 0);
+    put(&p, end_2, 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    assert_int_equal(count_lines(p.text), 4);
+    end(&p);
+}
+
 static void au_02_values_are_shown_escaped(void **state) {
     (void)state;
     static const char hostile[] = T(1) ",\"kind\":\"decision\",\"verdict\":\"deny\","
@@ -254,6 +268,7 @@ int main(void) {
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),
         cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
+        cmocka_unit_test(a_second_outcome_of_one_decision_is_a_row_of_its_own),
         cmocka_unit_test(au_02_values_are_shown_escaped),
         cmocka_unit_test(what_is_no_line_is_counted_and_left_out),
         cmocka_unit_test(rx_no_number_of_open_decisions_fills_the_memory),

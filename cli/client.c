@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include "base/child.h"
+#include "policy/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +31,12 @@ static int parse(const char *path, struct view text, struct config *out) {
     if (!errors)
         return cli_fail(EXIT_INVALID, "no memory");
     int result = config_read(text, path, out, errors);
+    struct buf shown;
+    buf_init(&shown, CONFIG_MAX);
     for (size_t i = 0; result != 0 && i < errors->n; i++)
-        fprintf(stderr, "%s:%u:%u: %s\n", path, errors->at[i].at.line, errors->at[i].at.column,
-                errors->at[i].text);
+        errors_show(&errors->at[i], text, &shown);
+    fprintf(stderr, "%.*s", VIEW_ARG(buf_view(&shown)));
+    buf_free(&shown);
     free(errors);
     return result == 0 ? EXIT_YES : cli_fail(EXIT_INVALID, "%s cannot be used", path);
 }

@@ -19,12 +19,13 @@ enum { LATE_SECONDS = 10 };
 /* ---- loading ---- */
 
 static void keep_error(struct parent *p, struct view text) {
-    char line[sizeof p->load_error];
-    log_text(view_head(text, sizeof line - 8), line, sizeof line);
+    char line[256];
     if (view_cstr(view_head(text, sizeof p->load_error - 1), p->load_error, sizeof p->load_error) !=
         0)
-        memcpy(p->load_error, line, sizeof line);
-    log_warn("the new configuration is not used: %s", line);
+        log_text(text, p->load_error, sizeof p->load_error);
+    log_warn("the new configuration is not used");
+    while (text.n > 0)
+        log_warn("%s", log_text(view_cut(&text, '\n'), line, sizeof line));
 }
 
 static void use_loaded(struct parent *p) {

@@ -76,7 +76,7 @@ struct parent {
     int loader_fd;
     struct event *loader_readable;
     struct buf loaded;
-    char load_error[1024]; /* why the newest text was refused; empty when it is in use */
+    char load_error[8192]; /* why the newest text was refused; empty when it is in use */
 
     /* what control asked and waits for */
     uint32_t reload_ask, status_ask;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The demo's HTTPS API: checks the secret, lists items, and echoes request heads as some APIs do.
 
-usage: api.py CERT KEY SECRET LOG   prints its port; writes one line a request to LOG
+usage: api.py CERT KEY SECRET LOG [PORT]   prints its port; writes one line a request to LOG
 """
 import json
 import ssl
@@ -9,6 +9,7 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 cert, key, secret, log = sys.argv[1:5]
+port = int(sys.argv[5]) if len(sys.argv) > 5 else 0
 
 
 class Api(BaseHTTPRequestHandler):
@@ -41,7 +42,7 @@ class Api(BaseHTTPRequestHandler):
         pass
 
 
-server = ThreadingHTTPServer(("127.0.0.1", 0), Api)
+server = ThreadingHTTPServer(("127.0.0.1", port), Api)
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(cert, key)
 server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)

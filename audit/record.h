@@ -79,6 +79,7 @@ enum record_field {
 struct record {
     struct buf bytes;
     uint64_t present;
+    size_t reserve; /* bytes that the fields not yet given may need */
 };
 
 /* Starts a new record; wall and mono are nanoseconds. Adding the same field twice keeps the first. */
@@ -108,6 +109,12 @@ struct audit_writer;
  */
 struct audit_writer *audit_writer_new(int fd, const char *origin, uint64_t epoch);
 void audit_writer_free(struct audit_writer *w);
+/*
+ * The parent handed a writing end again, because audit was restarted: takes over fd instead of the
+ * one before and goes on with the same epoch and numbers, so that what audit had in hand when it
+ * died shows as a gap. (A new writer would begin a new epoch and hide it.) ERR_SYSTEM; fd is closed then.
+ */
+MUST_USE int audit_writer_renew(struct audit_writer *w, int fd);
 /*
  * Hands r to the kernel. 0 when the kernel holds it; ERR_AGAIN, ERR_MEMORY, ERR_SYSTEM or
  * ERR_CLOSED when it does not: then nothing may leave (audit_unavailable). The

@@ -18,11 +18,14 @@ struct audit_writer {
     bool down, broken;
 };
 
+static bool make_nonblocking(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0;
+}
+
 struct audit_writer *audit_writer_new(int fd, const char *origin, uint64_t epoch) {
     struct audit_writer *w = calloc(1, sizeof *w);
-    int flags = fcntl(fd, F_GETFL);
-    if (!w || strlen(origin) > RECORD_ORIGIN_MAX || flags < 0 ||
-        fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    if (!w || strlen(origin) > RECORD_ORIGIN_MAX || !make_nonblocking(fd)) {
         free(w);
         close(fd);
         return NULL;
@@ -40,6 +43,17 @@ void audit_writer_free(struct audit_writer *w) {
     close(w->fd);
     buf_free(&w->header);
     free(w);
+}
+
+int audit_writer_renew(struct audit_writer *w, int fd) {
+    if (!make_nonblocking(fd)) {
+        close(fd);
+        return ERR_SYSTEM;
+    }
+    close(w->fd);
+    w->fd = fd;
+    w->down = w->broken = false;
+    return 0;
 }
 
 static int error_of(int number) {

@@ -372,20 +372,28 @@ static void audit_close(struct ca *c) {
 static void on_audit_notice(evutil_socket_t fd, short what, void *ctx) {
     struct ca *c = ctx;
     struct audit_notice notice;
+    bool before = audit_writer_usable(c->audit);
+    int result;
     (void)fd;
     (void)what;
-    int result;
     while ((result = audit_writer_read(c->audit, &notice)) == 0)
-        if (notice.kind != AUDIT_DURABLE)
-            log_warn("audit is %s",
-                     notice.kind == AUDIT_DOWN ? "in trouble: no leaf is signed" : "usable again");
+        ;
+    bool now = audit_writer_usable(c->audit);
+    if (now != before)
+        log_warn("audit is %s", now ? "usable again" : "in trouble: no leaf is signed");
+    /* The writer stays, unusable, so that its numbers go on when the parent hands another end. */
     if (result != ERR_AGAIN)
-        audit_close(c);
+        event_del(c->audit_notice);
 }
 
 static int take_audit(struct ca *c, int fd) {
-    audit_close(c);
-    c->audit = audit_writer_new(fd, "ca", clock_wall());
+    if (c->audit_notice)
+        event_free(c->audit_notice);
+    c->audit_notice = NULL;
+    if (!c->audit)
+        c->audit = audit_writer_new(fd, "ca", clock_wall());
+    else if (audit_writer_renew(c->audit, fd) != 0)
+        return ERR_SYSTEM;
     if (!c->audit)
         return ERR_MEMORY;
     c->audit_notice = event_new(loop_base(c->loop), audit_writer_fd(c->audit), EV_READ | EV_PERSIST,

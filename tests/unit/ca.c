@@ -508,6 +508,25 @@ static void au_01_without_audit_nothing_is_signed(void **state) {
     world_close(&w);
 }
 
+static void ad_05_numbers_of_records_go_on_over_a_restart_of_audit(void **state) {
+    (void)state;
+    struct world w;
+    static uint8_t packet[RECORD_SIZE];
+    struct record_facts first, second;
+    world_open(&w, 600);
+    X509_free(leaf_of(answer_to(&w, 1, 1, "api.example.com", 443)));
+    assert_true(next_record(&w, packet, &first));
+    close(w.audit);
+    must_refuse(&w, 1, 1, "api.example.com", 443, REASON_CA_UNAVAILABLE);
+    join_audit(&w);
+    world_turn(&w);
+    X509_free(leaf_of(answer_to(&w, 1, 1, "api.example.com", 443)));
+    assert_true(next_record(&w, packet, &second));
+    assert_int_equal(second.epoch, first.epoch);
+    assert_int_equal(second.number, first.number + 1);
+    world_close(&w);
+}
+
 static void au_01_a_full_queue_to_audit_refuses(void **state) {
     (void)state;
     struct world w;
@@ -629,6 +648,7 @@ int main(void) {
         cmocka_unit_test(rx_new_names_of_a_lane_are_limited_and_a_restart_does_not_refill),
         cmocka_unit_test(every_leaf_is_recorded_before_it_leaves),
         cmocka_unit_test(au_01_without_audit_nothing_is_signed),
+        cmocka_unit_test(ad_05_numbers_of_records_go_on_over_a_restart_of_audit),
         cmocka_unit_test(au_01_a_full_queue_to_audit_refuses),
         cmocka_unit_test(a_lane_that_breaks_the_contract_is_dropped_and_the_others_go_on),
         cmocka_unit_test(a_lane_with_a_key_that_is_not_p256_gets_no_channel),

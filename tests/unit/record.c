@@ -146,6 +146,29 @@ static void a_closed_reader_makes_the_writer_unusable(void **state) {
     audit_writer_free(p.writer);
 }
 
+static void ad_05_a_renewed_end_goes_on_with_the_same_numbers(void **state) {
+    (void)state;
+    struct pipe p;
+    struct record r = {0};
+    struct audit_notice n;
+    int fds[2];
+    pipe_open(&p, 7);
+    record_begin(&r, RECORD_DECISION, 1, 1);
+    pipe_pass(&p, &r);
+    assert_int_equal(write(p.reader, "D", 1), 1);
+    assert_int_equal(audit_writer_read(p.writer, &n), 0);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    assert_int_equal(audit_writer_renew(p.writer, fds[0]), 0);
+    assert_true(audit_writer_usable(p.writer));
+    close(p.reader);
+    p.reader = fds[1];
+    struct record_facts f = pipe_pass(&p, &r);
+    assert_int_equal(f.number, 2);
+    assert_int_equal(f.epoch, 7);
+    record_free(&r);
+    pipe_close(&p);
+}
+
 static void ids_are_short_and_never_the_same(void **state) {
     (void)state;
     char a[40], b[40], c[40];
@@ -496,6 +519,7 @@ int main(void) {
         cmocka_unit_test(a_field_given_twice_keeps_the_first_and_empty_ones_are_left_out),
         cmocka_unit_test(numbers_count_up_only_for_what_the_kernel_took),
         cmocka_unit_test(a_closed_reader_makes_the_writer_unusable),
+        cmocka_unit_test(ad_05_a_renewed_end_goes_on_with_the_same_numbers),
         cmocka_unit_test(ids_are_short_and_never_the_same),
         cmocka_unit_test(au_01_the_writer_learns_of_trouble_and_of_its_end),
         cmocka_unit_test(

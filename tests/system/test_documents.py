@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""What the documents say is what the programs do: limits, words, commands, and every example in them."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+EXEAT = os.path.join(os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build")), "exeat")
+INVALID, UNREACHABLE = 3, 4
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path)) as f:
+        return f.read()
+
+
+def exeat(*args):
+    return subprocess.run([EXEAT, *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def blocks(text):
+    """The fenced code of a document."""
+    return [b for b in re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)]
+
+
+def statements(block):
+    """Its statements: lines, or several where braces are open at the end of one."""
+    out, depth = [], 0
+    for line in block.split("\n"):
+        if depth == 0:
+            out.append("")
+        out[-1] += line + "\n"
+        depth += line.count("{") - line.count("}")
+    return [s for s in out if s.strip() and not s.strip().startswith("#")]
+
+
+def write(directory, name, text):
+    path = os.path.join(directory, name)
+    with open(path, "w") as f:
+        f.write(text)
+    return path
+
+
+# ---- limits ----
+
+@test
+def limits_md_has_what_the_command_prints(_):
+    assert exeat("limits").stdout in read("docs", "limits.md"), "docs/limits.md is not `exeat limits`"
+
+
+# ---- the policy ----
+
+# In one of these every fragment must load.
+SERVICE = """service demo-api {{
+    host scaffold.example.com
+    operation read {{ GET /v1/items/** }}
+    operation create {{ POST /v1/items }}
+    operation start {anonymous}{{ GET /docs/start }}
+    {credential}
+    {fragment}
+}}
+sandbox worker-1 {{ grant demo-api all }}
+"""
+CREDENTIAL = {"anonymous": "anonymous ", "credential": "credential k { in header x-api-key }"}
+NONE = {"anonymous": "", "credential": ""}
+SANDBOX = """service demo-api { host a.example.com; operation read { GET / }; operation create { POST / } }
+service docs { host docs.example.com; operation read { GET / } }
+sandbox worker-9 { FRAGMENT }
+"""
+
+
+def surroundings(fragment, tutorial):
+    yield fragment
+    yield tutorial + fragment
+    yield SERVICE.format(fragment=fragment, **CREDENTIAL)
+    yield SERVICE.format(fragment=fragment, **NONE)
+    yield SERVICE.format(fragment=fragment, anonymous="anonymous ", credential="")
+    yield "service bare { host b.example.com; %s\n%s }\n" % (CREDENTIAL["credential"], fragment)
+    # Addresses of documents are not public.
+    yield SERVICE.format(fragment=fragment + "range 192.0.2.0/24 2001:db8::/32", **NONE)
+    yield SANDBOX.replace("FRAGMENT", fragment)
+
+
+def loads(directory, text):
+    return exeat("policy", "check", write(directory, "policy", text)).returncode == 0
+
+
+@test
+def every_example_of_policy_md_loads(directory):
+    found = [b for b in blocks(read("docs", "policy.md")) if not re.match(r"\$ |policy:|policy +=", b)]
+    tutorial = found[0]
+    assert loads(directory, tutorial), "the tutorial does not load"
+    count = 0
+    for block in found[1:]:
+        for statement in [block] if block.startswith("service") else statements(block):
+            count += 1
+            assert any(loads(directory, t) for t in surroundings(statement, tutorial)), statement
+    assert count > 15, "only %d examples were found" % count
+
+
+@test
+def the_table_of_path_patterns_is_true(directory):
+    rows = re.findall(r"^\| (`/\S*`) \| (.*?) \| (.*?) \|$", read("docs", "policy.md"), re.M)
+    assert len(rows) >= 7
+    for pattern, matches, others in rows:
+        allowed = ["/x/y"] if matches.startswith("everything") else re.findall(r"`(\S+)`", matches)
+        denied = ["/x/y"] if others.startswith("everything") else re.findall(r"`(\S+)`", others)
+        assert allowed and denied, pattern
+        lines = ["expect allow GET " + p for p in allowed] + ["expect deny GET " + p for p in denied]
+        text = "service a { host a.example.com; operation r { GET %s }\n%s }\n" % (pattern.strip("`"), "\n".join(lines))
+        assert loads(directory, text), text
+
+
+@test
+def the_order_of_reasons_in_policy_md_names_known_ones(_):
+    known = set(re.findall(r'TOLD\(\w+, "(\w+)"', read("policy", "reason.c")))
+    known |= set(re.findall(r'\bREASON_\w+, "(\w+)"', read("policy", "reason.c")))
+    known |= set(re.findall(r'"(\w+)", \d+,', read("policy", "reason.c")))
+    section = read("docs", "policy.md").split("## How a request is judged")[1].split("## ")[0]
+    told = re.findall(r"\| `(\w+)` \|$", section, re.M)
+    assert len(told) > 12
+    for reason in told:
+        assert reason in known, reason
+        assert reason in read("docs", "man", "exeat-policy.5"), reason + " is not in exeat-policy(5)"
+
+
+# ---- the configuration ----
+
+BASE = "state state\npolicy policy\nlisten tcp 127.0.0.1:1 { sandbox z }\n"
+
+
+def is_configuration(directory, text):
+    """With a good one the command only misses the daemon."""
+    return exeat("--config", write(directory, "exeat.conf", text), "status").returncode == UNREACHABLE
+
+
+@test
+def every_example_of_configuration_md_is_read(directory):
+    assert is_configuration(directory, BASE) and not is_configuration(directory, BASE + "nonsense\n")
+    found = [b for b in blocks(read("docs", "configuration.md")) if not b.startswith("configuration =")]
+    for block in found:
+        assert is_configuration(directory, block if block.startswith("state") else BASE + block), block
+    assert len(found) >= 5
+
+
+# ---- man pages ----
+
+def manual(name):
+    """Its words, without macros."""
+    return re.sub(r"\\&", "", read("docs", "man", name))
+
+
+def words_of(*files):
+    """Every keyword that a reader of a text compares with."""
+    source = "".join(read(*f.split("/")) for f in files)
+    words = re.findall(r'lexer_(?:skip|at)_word\(l, "([^"]+)"\)', source)
+    words += re.findall(r'\{"([a-z-]+)", (?:read|config)_\w+, (?:true|false)\}', source)
+    for table in re.findall(r"const char \*const (?:known|kinds|halves)\[\] = \{([^}]*)\}", source):
+        words += re.findall(r'"([^"]+)"', table)
+    return set(words)
+
+
+def check_words(words, least, page):
+    text = manual(page)
+    assert len(words) >= least, sorted(words)
+    for word in sorted(words):
+        assert re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(word), text), "%s is not in %s" % (word, page)
+
+
+@test
+def exeat_policy_5_has_every_word_of_the_policy(_):
+    check_words(words_of("policy/reader.c", "policy/reader_service.c"), 25, "exeat-policy.5")
+
+
+@test
+def exeat_conf_5_has_every_word_of_the_configuration(_):
+    check_words(words_of("daemon/config.c", "daemon/config_listen.c"), 20, "exeat.conf.5")
+
+
+@test
+def the_documents_of_both_grammars_have_every_word(_):
+    for document, words in (("policy.md", words_of("policy/reader.c", "policy/reader_service.c")),
+                            ("configuration.md", words_of("daemon/config.c", "daemon/config_listen.c"))):
+        for word in words:
+            assert '"%s"' % word in read("docs", document) or "`%s" % word in read("docs", document), (document, word)
+
+
+@test
+def exeat_1_has_every_command_and_option(_):
+    text = manual("exeat.1").replace("Fl Fl ", "--")
+    commands = re.findall(r"^  (\S+)(?: ([a-z]+))?(.*)$", exeat("help").stdout, re.M)
+    names = [c for c in commands if c[0] != "exit"]
+    assert len(names) >= 20
+    for noun, verb, rest in names:
+        line = re.search(r"^\.It Cm %s\b.*$" % re.escape((noun + " " + verb).strip()), text, re.M)
+        assert line, "exeat %s %s is not in exeat(1)" % (noun, verb)
+        for option in re.findall(r"--[a-z-]+", rest):
+            if noun + " " + verb != "log ":
+                assert option in line.group(0), "%s of exeat %s %s" % (option, noun, verb)
+    source = read("cli", "command.h")
+    for code in re.findall(r"EXIT_\w+ = (\d)", source):
+        assert re.search(r"^\.It %s$" % code, text, re.M), "exit status %s" % code
+
+
+@test
+def exeatd_8_has_every_option_of_the_usage(_):
+    text = manual("exeatd.8").replace("Fl Fl ", "--")
+    help_text = subprocess.run([os.path.join(os.path.dirname(EXEAT), "exeatd"), "--help"], stdout=subprocess.PIPE,
+                               text=True).stdout
+    options = set(re.findall(r"--[a-z-]+", help_text))
+    assert options >= {"--config", "--debug", "--version"}
+    for option in options:
+        assert option in text, option
+
+
+@test
+def examples_in_man_pages_are_true(directory):
+    policy = re.search(r"^\.Sh EXAMPLES\n\.Bd -literal\n(.*?)^\.Ed", read("docs", "man", "exeat-policy.5"), re.M | re.S)
+    assert loads(directory, policy.group(1)), "the example of exeat-policy(5)"
+    config = re.search(r"^\.Sh EXAMPLES\n\.Bd -literal\n(.*?)^\.Ed", read("docs", "man", "exeat.conf.5"), re.M | re.S)
+    assert is_configuration(directory, config.group(1)), "the example of exeat.conf(5)"
+
+
+@test
+def man_pages_are_clean(_):
+    if not shutil.which("mandoc"):
+        return "mandoc is not installed"
+    pages = [os.path.join(ROOT, "docs", "man", p) for p in ("exeat.1", "exeatd.8", "exeat.conf.5", "exeat-policy.5")]
+    said = subprocess.run(["mandoc", "-T", "lint", "-W", "style", *pages], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True).stdout
+    # Whether they are installed is not their fault.
+    faults = [line for line in said.split("\n") if line and "referenced manual not found" not in line]
+    assert not faults, "\n".join(faults)
+    return None
+
+
+# ---- the demo ----
+
+@test
+def the_demo_policy_loads(directory):
+    text = re.search(r"cat >policy.exeat <<EOF\n(.*?)^EOF$", read("demo", "demo.sh"), re.M | re.S).group(1)
+    assert loads(directory, text.replace("$api_port", "8443")), text
+
+
+def main():
+    failed = 0
+    for function in tests:
+        directory = tempfile.mkdtemp(prefix="exeat-documents-")
+        try:
+            skipped = function(directory)
+            print(("skip %s: %s" % (function.__name__, skipped)) if skipped else "ok " + function.__name__)
+        except AssertionError as why:
+            failed += 1
+            print("not ok %s: %s" % (function.__name__, str(why).strip().replace("\n", "\n    ")))
+        finally:
+            shutil.rmtree(directory)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

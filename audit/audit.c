@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { PACKETS_A_TURN = 512, RETRY_SECONDS = 1 };
+enum { PACKETS_A_TURN = 512, RETRY_SECONDS = 1, NAP_NS = 1000000 };
 
 struct peer {
     struct audit *audit;
@@ -119,6 +120,10 @@ static void go_down(struct audit *a, const char *what, int result) {
         for (struct peer *p = a->peers; p; p = p->next)
             event_del(p->readable);
         tell_all(a);
+    } else {
+        /* Again each time: a producer that was restarted on its old socket has not heard it. */
+        for (struct peer *p = a->peers; p; p = p->next)
+            p->told = 0;
     }
     retry_later(a);
 }
@@ -134,10 +139,21 @@ static bool flush_now(struct audit *a) {
     return true;
 }
 
+/*
+ * Producers are waiting for nobody: for a moment records gather in the kernel, which holds them, so
+ * that a busy lane is not interrupted for each, and reading and writing them costs less. Who waits
+ * for the disk waits for no nap.
+ */
+static void nap(const struct audit *a) {
+    const struct timespec moment = {0, NAP_NS};
+    if (!a->settings.durable)
+        nanosleep(&moment, NULL);
+}
+
 static void run_flush(void *ctx) {
     struct audit *a = ctx;
-    if (!a->down)
-        flush_now(a);
+    if (!a->down && flush_now(a))
+        nap(a);
 }
 
 /* ---- reading producers ---- */

@@ -8,6 +8,8 @@
 
 /* A body of up to WHOLE bytes is judged whole before a byte leaves; a slower or longer one piece by piece. */
 enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
+/* JSON may have blanks in front; with more of them a body is taken for JSON. */
+enum { BLANKS_MAX = 4096 };
 #define SECOND UINT64_C(1000000000)
 
 /* ---- what is to be looked for in a body ---- */
@@ -72,6 +74,31 @@ static enum reason open_scan(struct exchange *ex, uint8_t first) {
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }
 
+/* How many of JSON's blanks stand at the beginning. */
+static size_t leading_blanks(struct view v) {
+    size_t n = 0;
+    while (n < v.n && (v.p[n] == ' ' || v.p[n] == '\t' || v.p[n] == '\r' || v.p[n] == '\n'))
+        n++;
+    return n;
+}
+
+/* Nothing but blanks has come yet: what the body is to be looked at for is not known. */
+static bool is_blank_so_far(const struct exchange *ex) {
+    return ex->body_received < BLANKS_MAX && buf_len(&ex->body) == ex->body_received &&
+           leading_blanks(buf_view(&ex->body)) == ex->body_received;
+}
+
+/* Chooses the scan by the first byte that is no blank, and has it look at the blanks, too. */
+static enum reason choose_by_piece(struct exchange *ex, struct view piece) {
+    size_t blanks = leading_blanks(piece);
+    if (blanks == piece.n && ex->body_received + blanks < BLANKS_MAX)
+        return REASON_ALLOWED;
+    enum reason why = open_scan(ex, blanks < piece.n ? piece.p[blanks] : '{');
+    if (ex->inspection && ex->body_received > 0)
+        inspection_feed(ex->inspection, buf_view(&ex->body));
+    return why;
+}
+
 enum reason send_prepare(struct exchange *ex) {
     uint64_t most = ex->generation->limits.v[LIMIT_REQUEST_BODY];
     placeholder_stream_init(&ex->stream);
@@ -126,6 +153,8 @@ static int refuse_body(struct exchange *ex, enum reason why, struct view detail)
 
 /* Bytes of ex->body that were judged and may leave. */
 static size_t sendable(const struct exchange *ex) {
+    if (!ex->body_ended && is_blank_so_far(ex))
+        return 0;
     size_t held = ex->body_ended ? 0 : placeholder_stream_held(&ex->stream);
     uint64_t judged = ex->body_received - held;
     if (ex->inspection && ex->body_cleared < judged)
@@ -174,8 +203,8 @@ int send_body(struct exchange *ex, struct view piece) {
         return ERR_BAD; /* more than the credit it was given */
     if (most && ex->body_received + piece.n > most)
         return refuse_body(ex, REASON_BODY_TOO_LARGE, (struct view){NULL, 0});
-    if (ex->body_received == 0) {
-        enum reason why = open_scan(ex, piece.p[0]);
+    if (is_blank_so_far(ex)) {
+        enum reason why = choose_by_piece(ex, piece);
         if (why != REASON_ALLOWED)
             return refuse_body(ex, why, (struct view){NULL, 0});
     }

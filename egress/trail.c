@@ -3,6 +3,7 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "egress/exchange.h"
+#include "policy/placeholder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,7 +100,7 @@ static void put_target(struct record *r, const struct trail *t) {
     while (t->target->has_query && target_pair(&rest, &name, &value)) {
         if (buf_len(&names) > 0)
             buf_put_u8(&names, '&');
-        buf_put(&names, name);
+        buf_put(&names, placeholder_inside(name) ? VIEW("[credential]") : name);
     }
     record_text(r, FIELD_PATH, buf_view(&path));
     record_text(r, FIELD_QUERY, buf_view(&names));
@@ -114,6 +115,13 @@ static const char *place_name(enum place p) {
     return names[p];
 }
 
+/* What a material is called. In a path the segment is the credential; a placeholder can be anywhere. */
+static struct view material_label(const struct material *at) {
+    if (at->place == PLACE_PATH || placeholder_inside(at->name))
+        return (struct view){NULL, 0};
+    return view_head(at->name, 40);
+}
+
 /* Class and salted fingerprint of each material that is not ours; ours by the credential's name. */
 static void put_materials(struct record *r, const struct lane *l, const struct materials *m) {
     char text[512];
@@ -125,11 +133,17 @@ static void put_materials(struct record *r, const struct lane *l, const struct m
         digest_hmac(view_of(l->salt, sizeof l->salt), at->token, digest);
         hex_encode(view_of(digest, 4), mark);
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.*s:%s", n ? ", " : "",
-                              place_name(at->place), (int)(at->name.n < 40 ? at->name.n : 40),
-                              (const char *)at->name.p, mark);
+                              place_name(at->place), VIEW_ARG(material_label(at)), mark);
     }
     if (n > 0)
         record_str(r, FIELD_MATERIAL, text);
+}
+
+/* The first line of what has no canonical form: behind it there are credentials. */
+static void put_host_sent(struct record *r, struct view sent) {
+    struct view line = view_head(sent, view_find(sent, '\r'));
+    line = view_head(line, view_find(line, '\n'));
+    record_text(r, FIELD_HOST, placeholder_inside(line) ? VIEW("[credential]") : line);
 }
 
 static void put_request(struct record *r, const struct lane *l, const struct trail *t) {
@@ -143,7 +157,7 @@ static void put_request(struct record *r, const struct lane *l, const struct tra
         record_str(r, FIELD_HOST, t->authority->host);
         record_number(r, FIELD_PORT, t->authority->port);
     } else {
-        record_text(r, FIELD_HOST, t->host_sent);
+        put_host_sent(r, t->host_sent);
     }
     if (t->target)
         put_target(r, t);

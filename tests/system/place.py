@@ -4,6 +4,7 @@ Everything is on loopback and is gone when the `with` block ends. Nothing of the
 """
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -22,10 +23,15 @@ UIDS = "uids 61800 - 61999\n"
 
 
 def free_port():
-    """A port that was free a moment ago."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that was free a moment ago, below those that outgoing connections get."""
+    while True:
+        port = random.randint(20000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def wait_for(what, seconds=10.0, step=0.01):
@@ -169,7 +175,9 @@ class Upstream:
 
     def forget(self):
         with self.lock:
-            self.requests, self.broken, self.connections = [], [], 0
+            self.requests.clear()
+            self.broken.clear()
+            self.connections = 0
 
     def close(self):
         self.server.close()
@@ -214,11 +222,13 @@ class Resolver:
 class Place:
     """
     policy, config: texts, in which {name} is replaced from `values` (ports, paths).
-    secrets: {name: (value, like)}; sandboxes: names to add, in order.
+    secrets: {name: (value, like)}; sandboxes: names to add, in order. hosts: what the upstream's
+    certificate names; they have addresses in the configuration, unless `dns` (name to addresses) gives
+    the daemon a resolver that writes down what it is asked.
     """
 
     def __init__(self, policy, listeners, secrets=None, sandboxes=(), config="", values=None, build=None, misbehave=None,
-                 hosts=("api.allowed.test",)):
+                 hosts=("api.allowed.test",), dns=None):
         self.build = build or BUILD
         self.directory = tempfile.mkdtemp(prefix="exeat-test-")
         os.chmod(self.directory, 0o755)
@@ -230,6 +240,8 @@ class Place:
         self.ca = UpstreamCa(self.directory)
         self.upstream = Upstream(*self.ca.leaf("upstream", list(hosts)))
         self.values.setdefault("port", self.upstream.port)
+        self.resolver = Resolver(dns) if dns is not None else None
+        self.context = None
 
     # ---- files ----
 
@@ -252,9 +264,15 @@ class Place:
         lines = ["state state\n", "policy policy.exeat\n", "control control.sock\n", "vault key state/vault.key\n",
                  "trust file %s\n" % self.ca.pem]
         for name, what in self.listeners.items():
-            self.ports[name] = free_port()
+            if name.startswith("unix"):
+                lines.append("listen unix %s { %s }\n" % (self.path(name + ".sock"), what))
+                continue
+            self.ports.setdefault(name, free_port())
             lines.append("listen tcp 127.0.0.1:%d { %s }\n" % (self.ports[name], what))
-        lines += ["host %s 127.0.0.1\n" % h for h in self.hosts if not h.replace(".", "").isdigit()]
+        if self.resolver:
+            lines.append("resolver 127.0.0.1:%d\n" % self.resolver.port)
+        else:
+            lines += ["host %s 127.0.0.1\n" % h for h in self.hosts if not h.replace(".", "").isdigit()]
         if os.getuid() == 0:
             lines.append(UIDS)
         self.write("exeat.conf", "".join(lines) + self.fill(self.config_text))
@@ -330,6 +348,8 @@ class Place:
     def __exit__(self, *ignored):
         self.stop()
         self.upstream.close()
+        if self.resolver:
+            self.resolver.close()
         if os.environ.get("EXEAT_KEEP"):
             print("kept: " + self.directory, file=sys.stderr)
         else:
@@ -357,6 +377,11 @@ class Place:
     # ---- clients ----
 
     def connect(self, listener):
+        if listener.startswith("unix"):
+            s = socket.socket(socket.AF_UNIX)
+            s.settimeout(15)
+            s.connect(self.path(listener + ".sock"))
+            return s
         s = socket.create_connection(("127.0.0.1", self.ports[listener]), timeout=15)
         s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return s
@@ -371,9 +396,11 @@ class Place:
         return s
 
     def client_context(self):
-        context = ssl.create_default_context(cafile=self.path("state", "public", "ca.pem"))
-        context.set_alpn_protocols(["http/1.1"])
-        return context
+        """What a client of a sandbox uses: it trusts our CA and nobody else. Made once."""
+        if not self.context:
+            self.context = ssl.create_default_context(cafile=self.path("state", "public", "ca.pem"))
+            self.context.set_alpn_protocols(["http/1.1"])
+        return self.context
 
     def tls(self, listener, authority, sni=None, context=None, fields=b""):
         host = authority.rsplit(":", 1)[0]

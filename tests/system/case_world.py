@@ -1,0 +1,130 @@
+"""The world in which the cases of tests/system/cases are run: policy, secrets, sandboxes and names."""
+import re
+
+from place import Place, Upstream
+
+SECRET_A = "sk-live-0f9Qx7LmV2aBcD4eFgH6iJkL8mNoPqRs"
+SECRET_OTHER = "othr-7Tz1xYw3vUt5sRq7pOn9mLk1jIh3gFe5"
+SECRET_BASIC = "bscp-Zq8Wx6Ce4Vr2Bt1Ny3Mu5Li7Ko9Jp0Ha"
+ATTACKER = "sk-live-AttackersOwnKey00000000000000000"
+
+POLICY = """
+service api {
+    host api.allowed.test xn--bcher-kva.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential key-a { in header authorization scheme bearer }
+    operation read   { GET HEAD /v1/items; GET HEAD /v1/items/**; GET /v1/echo; GET HEAD OPTIONS / }
+    operation write  { POST /v1/items; POST /v1/messages; PUT PATCH DELETE /v1/items/*; POST /v1/files }
+    operation repos  { GET /repos/me/*/** }
+    operation public anonymous { GET HEAD /public/**; POST /public/form }
+    operation ungranted { GET /v1/organizations }
+    never { * /v1/items/*/share }
+}
+service other {
+    host other.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential key-other { in header x-api-key }
+    operation every { * /; * /** }
+}
+service basic {
+    host git.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential key-basic { in basic password }
+    operation every { * /; * /** }
+}
+service open {
+    host open.allowed.test *.wild.test
+    port {port}
+    range 127.0.0.0/8
+    operation every { GET HEAD POST /; GET HEAD POST /** }
+}
+service any {
+    host any.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    accept any credential
+    operation every { * /; * /** }
+}
+service plain {
+    host clear.allowed.test
+    port {clear_port}
+    range 127.0.0.0/8
+    clear
+    operation every { GET POST /; GET POST /** }
+}
+service blocked { host blocked.test; never all }
+service elsewhere { host elsewhere.test; port {port}; operation every { * /** } }
+service private { host private.test; port {port}; operation every { * /; * /** } }
+sandbox a {
+    grant api read write repos public
+    grant other all
+    grant basic all
+    grant open all
+    grant any all
+    grant plain all
+    grant private all
+}
+sandbox b { grant api read; grant open all }
+sandbox c { grant api read; grant open all }
+sandbox d { grant api read; grant open all }
+sandbox e { }
+"""
+
+HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.allowed.test", "any.allowed.test",
+         "clear.allowed.test", "a.wild.test", "xn--bcher-kva.allowed.test", "a_b.wild.test")
+
+SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None)}
+
+
+class World(Place):
+    """The place, with a second upstream that speaks in clear and shares the first one's memory."""
+
+    def __init__(self):
+        dns = {h: ["127.0.0.1"] for h in HOSTS}
+        dns["private.test"] = ["10.1.2.3"]
+        super().__init__(POLICY, {"a": "sandbox a", "b": "sandbox b", "e": "sandbox e", "shared": "shared c d"},
+                         SECRETS, ["a", "b", "c", "d"], hosts=HOSTS, dns=dns, values={"clear_port": 0},
+                         config="limit body-stall-time 5\nlimit head-time 8\nlimit new-names 100000\n"
+                                "limit auth-failures 100000\n")
+        self.clear = Upstream()
+        self.values["clear_port"] = self.clear.port
+        up = self.upstream
+        self.clear.requests, self.clear.broken, self.clear.lock = up.requests, up.broken, up.lock
+        self.clear.script = lambda request, stream: up.script(request, stream)
+
+    def __exit__(self, *ignored):
+        self.clear.close()
+        super().__exit__()
+
+
+def token(place, sandbox):
+    """The proxy token of a sandbox of the shared listener."""
+    return re.search("http://%s:([^@]*)@" % sandbox, place.sandboxes[sandbox]["variables"]["http_proxy"]).group(1)
+
+
+def values(place):
+    port = str(place.values["port"])
+    return {
+        "PORT": port, "CLEARPORT": str(place.values["clear_port"]),
+        "NAME": "api.allowed.test", "HOST": "api.allowed.test:" + port, "OTHER": "other.allowed.test:" + port,
+        "GIT": "git.allowed.test:" + port, "OPEN": "open.allowed.test:" + port, "ANY": "any.allowed.test:" + port,
+        "CLEAR": "clear.allowed.test:%d" % place.values["clear_port"],
+        "PH_A": place.placeholder("a", "key-a"), "PH_B": place.placeholder("b", "key-a"),
+        "PH_OTHER": place.placeholder("a", "key-other"), "PH_BASIC": place.placeholder("a", "key-basic"),
+        "PH_C": place.placeholder("c", "key-a"),
+        "TOKEN_C": token(place, "c"), "TOKEN_D": token(place, "d"),
+        "SECRET_A": SECRET_A, "SECRET_OTHER": SECRET_OTHER, "SECRET_BASIC": SECRET_BASIC, "ATTACKER": ATTACKER,
+        "AUTH": "Authorization: Bearer %s" % place.placeholder("a", "key-a"),
+        "HEAD": "Host: api.allowed.test:%s\\r\\nAuthorization: Bearer %s\\r\\n" % (port, place.placeholder("a", "key-a")),
+    }
+
+
+def hidden(place):
+    return [p for s in place.sandboxes.values() for p in s["credentials"].values()]
+
+
+def world():
+    return World(), values, [SECRET_A, SECRET_OTHER, SECRET_BASIC], hidden

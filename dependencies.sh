@@ -9,7 +9,7 @@ packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev li
           libmaxminddb-dev libpsl-dev libcmocka-dev openssl python3 ca-certificates curl"
 for extra in "$@"; do
     case $extra in
-    test) packages="$packages iproute2 util-linux faketime" ;;
+    test) packages="$packages iproute2 util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl" ;;
     interop) packages="$packages git nodejs golang-go python3-requests" ;;
     *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """What the documents say is what the programs do: limits, words, commands, and every example in them."""
 import os
+import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,6 +13,18 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 EXEAT = os.path.join(os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build")), "exeat")
 INVALID, UNREACHABLE = 3, 4
 tests = []
+
+
+def free_port():
+    """Below those that outgoing connections get."""
+    while True:
+        port = random.randint(20000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def test(function):
@@ -241,6 +255,42 @@ def man_pages_are_clean(_):
     faults = [line for line in said.split("\n") if line and "referenced manual not found" not in line]
     assert not faults, "\n".join(faults)
     return None
+
+
+# ---- the README ----
+
+@test
+def the_walk_through_of_the_readme_works(directory):
+    """Its blocks, as they stand but for ports and the directory, in one shell."""
+    shell = "".join(re.findall(r"^```sh\n(.*?)^```$", read("README.md"), re.M | re.S))
+    assert shell.count("\ncat >") == 2 and shell.count("curl") >= 5
+    os.chmod(directory, 0o755)  # roles of several uids own folders in it
+    port, api_port = str(free_port()), str(free_port())
+    shell = shell.replace("3128", port).replace("8443", api_port).replace("/tmp/try-exeat", directory + "/try")
+    shell = shell.replace("$PWD/build:", os.path.dirname(os.path.abspath(EXEAT)) + ":")
+    ended = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n"
+    done = subprocess.run(["bash", "-euc", ended + shell], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+    for expected in ("policy: good", "demo-key: added", '"key": "accepted"', "foreign_credential",
+                     "operation_not_allowed", "(never;", "host_not_allowed", "good: ", "operation_not_allowed\n",
+                     "stopping"):
+        assert expected in done.stdout, "no '%s' in:\n%s" % (expected, done.stdout)
+    assert "sk-live-0123456789" not in done.stdout, "the key is shown"
+
+
+@test
+def links_of_documents_lead_somewhere(_):
+    for document in ("README.md", "docs/policy.md", "docs/configuration.md", "docs/limits.md", "docs/architecture.md",
+                     "docs/threat-model.md"):
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(*document.split("/"))):
+            assert os.path.exists(os.path.join(ROOT, os.path.dirname(document), link)), (document, link)
+
+
+@test
+def other_policies_of_the_readme_load(directory):
+    for text in re.findall(r"^```\n(service .*?)^```$", read("README.md"), re.M | re.S):
+        assert loads(directory, text), text
 
 
 # ---- the demo ----

@@ -62,15 +62,6 @@ void record_escape(struct view v, struct buf *out) {
     }
 }
 
-static void put_number(uint64_t x, struct buf *out) {
-    uint8_t text[20];
-    size_t at = sizeof text;
-    do
-        text[--at] = (uint8_t)('0' + x % 10);
-    while (x /= 10);
-    buf_put(out, view_of(text + at, sizeof text - at));
-}
-
 void record_json(const struct record_facts *r, struct buf *out) {
     buf_put_str(out, ",\"kind\":\"");
     buf_put_str(out, record_kind_name(r->kind));
@@ -83,7 +74,7 @@ void record_json(const struct record_facts *r, struct buf *out) {
         buf_put_str(out, record_field_name((enum record_field)f));
         buf_put_str(out, number ? "\":" : "\":\"");
         if (number) {
-            put_number(r->number_of[f], out);
+            buf_put_decimal(out, r->number_of[f]);
         } else {
             record_escape(r->text[f], out);
             buf_put_u8(out, '"');

@@ -213,7 +213,8 @@ static bool grow(struct buf *b, size_t need) {
     return true;
 }
 
-uint8_t *buf_reserve(struct buf *b, size_t want) {
+/* Seldom: memory has to be moved or grown. */
+static uint8_t *make_room(struct buf *b, size_t want) {
     if (b->failed || want > buf_room(b)) {
         b->failed = true;
         return NULL;
@@ -225,6 +226,13 @@ uint8_t *buf_reserve(struct buf *b, size_t want) {
         return NULL;
     }
     return b->p + b->n;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t want) {
+    /* What fits behind n fits below max as well: n + want <= cap <= max. */
+    if (b->p && !b->failed && want <= b->cap - b->n)
+        return b->p + b->n;
+    return make_room(b, want);
 }
 
 void buf_commit(struct buf *b, size_t n) {
@@ -277,6 +285,15 @@ void buf_put_u64(struct buf *b, uint64_t x) {
     store_u32(p, (uint32_t)(x >> 32));
     store_u32(p + 4, (uint32_t)x);
     buf_put(b, view_of(p, sizeof p));
+}
+
+void buf_put_decimal(struct buf *b, uint64_t x) {
+    uint8_t digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (uint8_t)('0' + x % 10);
+    while (x /= 10);
+    buf_put(b, view_of(digits + at, sizeof digits - at));
 }
 
 void buf_put_block(struct buf *b, struct view v) {

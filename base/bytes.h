@@ -102,6 +102,8 @@ void buf_put_u8(struct buf *b, uint8_t x);
 void buf_put_u16(struct buf *b, uint16_t x);
 void buf_put_u32(struct buf *b, uint32_t x);
 void buf_put_u64(struct buf *b, uint64_t x);
+/* The number in decimal digits. */
+void buf_put_decimal(struct buf *b, uint64_t x);
 /* A 32-bit length and the bytes. */
 void buf_put_block(struct buf *b, struct view v);
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -239,6 +239,21 @@ static void a_secret_buffer_leaves_nothing_behind(void **state) {
 
 /* ---- characters ---- */
 
+static void decimal_digits_are_those_of_the_number(void **state) {
+    static const struct {
+        uint64_t number;
+        const char *text;
+    } numbers[] = {{0, "0"}, {9, "9"}, {10, "10"}, {UINT64_MAX, "18446744073709551615"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct buf b;
+        buf_init(&b, 20);
+        buf_put_decimal(&b, numbers[i].number);
+        assert_true(view_equal(buf_view(&b), view_str(numbers[i].text)));
+        buf_free(&b);
+    }
+}
+
 static void classes_of_characters(void **state) {
     (void)state;
     for (int c = 0; c < 256; c++) {
@@ -283,6 +298,7 @@ int main(void) {
         cmocka_unit_test(a_reader_that_ran_out_gives_nothing_more),
         cmocka_unit_test(a_block_fits_whole_or_not_at_all),
         cmocka_unit_test(a_secret_buffer_leaves_nothing_behind),
+        cmocka_unit_test(decimal_digits_are_those_of_the_number),
         cmocka_unit_test(classes_of_characters),
         cmocka_unit_test(hexadecimal_goes_both_ways_and_nothing_else_is_read),
     };

@@ -12,19 +12,31 @@ enum { HEX_SIZE = 2 * DIGEST_SIZE };
 /* ---- writing ---- */
 
 void chain_time(uint64_t wall, char out[CHAIN_TIME_SIZE]) {
+    /* Records come thousands to the second: the date is worked out once for all of them. */
+    static time_t known = -1;
+    static char date[CHAIN_TIME_SIZE];
     time_t seconds = (time_t)(wall / 1000000000);
     unsigned micro = (unsigned)(wall % 1000000000 / 1000);
-    struct tm t;
-    gmtime_r(&seconds, &t); /* 64-bit nanoseconds end in 2554: the year has four digits */
-    size_t n = strftime(out, CHAIN_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &t);
-    snprintf(out + n, CHAIN_TIME_SIZE - n, ".%06uZ", micro);
+    if (seconds != known) {
+        struct tm t;
+        gmtime_r(&seconds, &t); /* 64-bit nanoseconds end in 2554: the year has four digits */
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S.000000Z", &t);
+        known = seconds;
+    }
+    memcpy(out, date, CHAIN_TIME_SIZE);
+    for (size_t at = CHAIN_TIME_SIZE - 3; micro; micro /= 10)
+        out[at--] = (char)('0' + micro % 10);
 }
 
 void chain_open_line(const struct chain *c, uint64_t wall, struct buf *line) {
     char time[CHAIN_TIME_SIZE];
     chain_time(wall, time);
     buf_reset(line);
-    buf_printf(line, "{\"v\":1,\"seq\":%llu,\"time\":\"%s\"", (unsigned long long)c->seq + 1, time);
+    buf_put_str(line, "{\"v\":1,\"seq\":");
+    buf_put_decimal(line, c->seq + 1);
+    buf_put_str(line, ",\"time\":\"");
+    buf_put_str(line, time);
+    buf_put_u8(line, '"');
 }
 
 static void put_hash(struct buf *line, const char *name, const uint8_t hash[DIGEST_SIZE]) {

@@ -54,20 +54,34 @@ static void line_close(struct ledger *l) {
     assert(buf_ok(&l->pending));
 }
 
+static void put_hex(uint64_t x, struct buf *out) {
+    char text[17];
+    uint8_t bytes[8];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(x >> (56 - 8 * i));
+    hex_encode(view_of(bytes, sizeof bytes), text);
+    buf_put_str(out, text);
+}
+
 static void line_origin(struct ledger *l, const char *origin, uint64_t number, uint64_t epoch) {
     buf_put_str(&l->line, ",\"origin\":\"");
     record_escape(view_str(origin), &l->line);
     buf_put_u8(&l->line, '"');
-    if (number)
-        buf_printf(&l->line, ",\"n\":%llu,\"epoch\":\"%016llx\"", (unsigned long long)number,
-                   (unsigned long long)epoch);
+    if (!number)
+        return;
+    buf_put_str(&l->line, ",\"n\":");
+    buf_put_decimal(&l->line, number);
+    buf_put_str(&l->line, ",\"epoch\":\"");
+    put_hex(epoch, &l->line);
+    buf_put_u8(&l->line, '"');
 }
 
 static void line_record(struct ledger *l, const struct record_facts *f, const char *origin,
                         uint64_t number) {
     chain_open_line(&l->chain, f->wall, &l->line);
     line_origin(l, origin, number, f->epoch);
-    buf_printf(&l->line, ",\"mono\":%llu", (unsigned long long)f->mono / 1000);
+    buf_put_str(&l->line, ",\"mono\":");
+    buf_put_decimal(&l->line, f->mono / 1000);
     record_json(f, &l->line);
     line_close(l);
     l->mono = f->mono;

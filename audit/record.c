@@ -79,11 +79,19 @@ const char *record_kind_name(enum record_kind k) {
 
 /* ---- building ---- */
 
+/* What a field may need when it is cut to nothing but its mark. */
+static size_t least_size(enum record_field f) {
+    return table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
+}
+
 void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64_t mono) {
     if (r->bytes.max == 0)
         buf_init(&r->bytes, RECORD_SIZE - HEADER_MAX);
     buf_reset(&r->bytes);
     r->present = 0;
+    r->reserve = 0;
+    for (unsigned f = 0; f < FIELD_COUNT; f++)
+        r->reserve += least_size(f);
     buf_put_u8(&r->bytes, (uint8_t)kind);
     buf_put_u64(&r->bytes, wall);
     buf_put_u64(&r->bytes, mono);
@@ -95,23 +103,15 @@ static bool claim(struct record *r, enum record_field f) {
     if (r->present & bit)
         return false;
     r->present |= bit;
+    r->reserve -= least_size(f);
     return true;
-}
-
-/* What the fields not yet given may need, each cut to nothing but its mark. */
-static size_t reserve_for_rest(const struct record *r) {
-    size_t n = 0;
-    for (unsigned f = 0; f < FIELD_COUNT; f++)
-        if (!(r->present & (UINT64_C(1) << f)))
-            n += table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
-    return n;
 }
 
 void record_text(struct record *r, enum record_field f, struct view value) {
     assert(!table[f].number);
     if (view_is_empty(value) || !claim(r, f))
         return;
-    size_t kept = reserve_for_rest(r) + TEXT_HEADER;
+    size_t kept = r->reserve + TEXT_HEADER;
     size_t most = buf_room(&r->bytes) > kept ? buf_room(&r->bytes) - kept : 0;
     if (most > RECORD_TEXT_MAX)
         most = RECORD_TEXT_MAX;

@@ -311,6 +311,11 @@ static void au_05_times_are_utc_with_microseconds_and_order_comes_from_seq(void 
         {UINT64_C(2147483648000000000), "2038-01-19T03:14:08.000000Z"},
         {UINT64_C(4294967296000000000), "2106-02-07T06:28:16.000000Z"},
         {UINT64_MAX, "2554-07-21T23:34:33.709551Z"},
+        /* within one second, and back in it */
+        {UINT64_C(1483228799123456000), "2016-12-31T23:59:59.123456Z"},
+        {UINT64_C(1483228799000007000), "2016-12-31T23:59:59.000007Z"},
+        {UINT64_C(1483228799000000999), "2016-12-31T23:59:59.000000Z"},
+        {UINT64_C(1483228798999999999), "2016-12-31T23:59:58.999999Z"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[CHAIN_TIME_SIZE];

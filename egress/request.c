@@ -10,9 +10,11 @@
 /* ---- fields that never leave ---- */
 
 static void drop_fields(struct fields *f) {
-    struct view name;
-    for (size_t i = 0; !view_is_empty(name = own_field_removed(i)); i++)
-        fields_remove(f, name);
+    size_t kept = 0;
+    for (size_t i = 0; i < f->n; i++)
+        if (!own_field_is_removed(f->at[i].name))
+            f->at[kept++] = f->at[i];
+    f->n = kept;
 }
 
 /* ---- reading ---- */

@@ -68,6 +68,10 @@ bool own_field_is(struct view name) {
            is_one_of(name, kept, sizeof kept / sizeof *kept);
 }
 
-struct view own_field_removed(size_t i) {
-    return i < sizeof removed / sizeof *removed ? view_str(removed[i]) : (struct view){NULL, 0};
+bool own_field_is_removed(struct view name) {
+    for (size_t i = 0; i < sizeof removed / sizeof *removed; i++)
+        if (name.n > 0 && name.p[0] == (uint8_t)removed[i][0] &&
+            view_equal(name, view_str(removed[i])))
+            return true;
+    return false;
 }

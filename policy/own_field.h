@@ -10,10 +10,10 @@
 /* Compares as credential_name_same does. */
 bool own_field_is(struct view name);
 /*
- * The i-th of those that never leave a sandbox (HD, PN-09): what claims an identity, a way, or
- * another request than the one that was judged. The empty view at the end. Hop-by-hop fields are
+ * Whether that very name (lower-case) is one of those that never leave a sandbox (HD, PN-09): what
+ * claims an identity, a way, or another request than the one that was judged. Hop-by-hop fields are
  * not among them, http/ has taken them out.
  */
-struct view own_field_removed(size_t i);
+bool own_field_is_removed(struct view name);
 
 #endif

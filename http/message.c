@@ -3,6 +3,7 @@
 #include "http/known.h"
 #include "http/strict.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* ---- fields ---- */
@@ -186,6 +187,12 @@ void answer_write(const struct answer_head *h, struct buf *out) {
                               (h->has_length ? FLAG_HAS_LENGTH : 0)));
     buf_put_u64(out, h->length);
     write_fields(&h->fields, out);
+}
+
+void answer_copy(const struct answer_head *h, struct answer_head *out) {
+    memcpy(out, h, offsetof(struct answer_head, fields));
+    out->fields.n = h->fields.n;
+    memcpy(out->fields.at, h->fields.at, h->fields.n * sizeof *h->fields.at);
 }
 
 static bool answer_framing_fits(const struct answer_head *h) {

@@ -84,6 +84,8 @@ size_t fields_remove(struct fields *f, struct view name);
 void request_write(const struct request_head *h, struct buf *out);
 MUST_USE int request_read(struct reader *r, struct request_head *out);
 void answer_write(const struct answer_head *h, struct buf *out);
+/* Copies the facts and the fields that are there; views still point into the same source. */
+void answer_copy(const struct answer_head *h, struct answer_head *out);
 MUST_USE int answer_read(struct reader *r, struct answer_head *out);
 
 #endif

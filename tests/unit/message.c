@@ -125,6 +125,26 @@ static void test_an_answer_comes_back_as_it_was(void **state) {
     assert_int_equal(back.length, 7);
 }
 
+static void test_a_copy_has_the_facts_and_the_fields_that_are_there(void **state) {
+    (void)state;
+    struct answer_head h = answer(), copy = answer();
+    add(&h.fields, "etag", "x");
+    add(&h.fields, "set-cookie", "a=b");
+    h.status = 404;
+    h.keep_alive = false;
+    for (int i = 0; i < 5; i++)
+        add(&copy.fields, "old", "1");
+    answer_copy(&h, &copy);
+    assert_int_equal(copy.status, 404);
+    assert_false(copy.keep_alive);
+    assert_int_equal(copy.length, h.length);
+    assert_int_equal(copy.fields.n, h.fields.n);
+    for (size_t i = 0; i < h.fields.n; i++)
+        assert_true(view_equal(copy.fields.at[i].value, h.fields.at[i].value));
+    assert_int_equal(fields_remove(&copy.fields, VIEW("etag")), 1);
+    assert_int_equal(fields_find(&h.fields, VIEW("etag"), NULL), 1);
+}
+
 static void test_every_cut_record_is_refused(void **state) {
     (void)state;
     struct request_head h = request(), back;
@@ -323,6 +343,7 @@ int main(void) {
         cmocka_unit_test(test_there_is_room_for_so_many_fields_and_no_more),
         cmocka_unit_test(test_a_request_comes_back_as_it_was),
         cmocka_unit_test(test_an_answer_comes_back_as_it_was),
+        cmocka_unit_test(test_a_copy_has_the_facts_and_the_fields_that_are_there),
         cmocka_unit_test(test_every_cut_record_is_refused),
         cmocka_unit_test(test_fields_that_would_be_framing_on_the_wire_are_refused),
         cmocka_unit_test(test_a_nul_in_a_value_is_refused),

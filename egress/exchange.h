@@ -28,18 +28,24 @@ enum exchange_state {
 };
 
 struct exchange {
+    /* what stays with a spare object: its empty buffers and its timers */
     struct lane *lane;
-    uint32_t id;
+    struct exchange *next_spare;
+    struct buf record;       /* what proxy sent; request's views point into it */
+    struct buf canonical;    /* the canonical target; target's views point into it */
+    struct buf body;         /* received from proxy and not yet framed */
+    struct buf wire;         /* framed, not yet written */
+    struct buf plain;        /* decoded and not yet sent on */
+    struct event *hold;      /* releases what the guard holds back */
+    struct event *body_wait; /* ends the wait for a whole body */
+
+    uint32_t id; /* from here on everything is cleared for the next request */
     enum exchange_state state;
     struct generation *generation; /* the one it was judged by */
 
     /* the canonical request (request.c) */
-    struct buf record;    /* what proxy sent; request's views point into it */
-    struct buf canonical; /* the canonical target; target's views point into it */
-    struct request_head request;
     struct authority authority;
     struct target target;
-    struct materials materials;
     struct verdict verdict;
     uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the placeholder that is to be replaced */
     char sandbox[IDENTITY_SIZE];
@@ -58,9 +64,6 @@ struct exchange {
     struct lease *lease;
     struct buf
         head; /* serialised head and what fits behind it; in the arena when a secret is in it */
-    struct buf body; /* received from proxy and not yet framed */
-    struct buf wire; /* framed, not yet written */
-    struct placeholder_stream stream;
     struct inspection *inspection; /* of the body, or NULL */
     uint64_t body_received, body_cleared,
         body_framed;      /* bytes of body: received, inspected, sent on */
@@ -70,21 +73,21 @@ struct exchange {
     /* towards the sandbox (answer.c) */
     struct guard_stream guard;   /* its set is NULL when this answer is not scanned */
     struct inspection *decoding; /* of the answer's body, or NULL */
-    struct buf plain;            /* decoded and not yet sent on */
     int64_t credit,
         window; /* bytes proxy can still take (less than 0: what the guard held came on top); at first */
     uint64_t answer_bytes, masked;
     uint16_t status; /* of the final answer; 0 before its head */
     bool answer_ended, paused, decoded_all, reusable;
 
-    bool interim;       /* the head that was read last is a 1xx: its end is not the end */
-    struct event *hold; /* releases what the guard holds back */
-
-    struct event *body_wait; /* ends the wait for a whole body */
-    bool body_whole;         /* enough of the body is here, or it has waited long enough */
+    bool interim;    /* the head that was read last is a 1xx: its end is not the end */
+    bool body_whole; /* enough of the body is here, or it has waited long enough */
     uint64_t started, connected_at, first_at; /* monotonic nanoseconds */
     uint64_t deadline, last_deadline;         /* of the present phase; of the whole exchange */
-    struct exchange *next_spare;
+
+    /* large: of these arrays only what counts is read, so that clearing the counters is enough */
+    struct request_head request; /* (request.c) */
+    struct materials materials;
+    struct placeholder_stream stream; /* of the body */
 };
 
 /* ---- messages of proxy (anything but 0 ends the lane) ---- */

@@ -24,6 +24,16 @@
 
 #define WALL UINT64_C(1790000000000000000)
 
+/* A disk that fails: the library's fdatasync is replaced by this one. */
+static bool sync_fails;
+
+int fdatasync(int fd) {
+    if (!sync_fails)
+        return fsync(fd);
+    errno = EIO;
+    return -1;
+}
+
 /* ---- a directory, a ledger, and producers that hand over packets without a socket ---- */
 
 struct place {
@@ -525,6 +535,50 @@ static void au_01_room_in_memory_ends_before_a_record_could_be_lost(void **state
     place_close(&p);
 }
 
+static void au_01_records_that_a_failed_sync_may_have_lost_are_named(void **state) {
+    (void)state;
+    struct place p;
+    char range[64];
+    place_open(&p);
+    assert_int_equal(ledger_sign(p.ledger, WALL), 0);
+    uint64_t before = ledger_seq(p.ledger);
+    for (uint64_t i = 1; i <= 3; i++)
+        assert_int_equal(take(&p, "egress 1", 7, i), 0);
+    sync_fails = true;
+    assert_int_equal(ledger_sign(p.ledger, WALL), ERR_SYSTEM);
+    assert_int_equal(exported(&p).seq, before - 1); /* no head promises what may be lost */
+    assert_int_equal(ledger_sign(p.ledger, WALL), ERR_SYSTEM);
+    sync_fails = false;
+    assert_int_equal(ledger_sign(p.ledger, WALL), 0);
+    snprintf(range, sizeof range, "\"first\":%llu,\"last\":%llu", (unsigned long long)before,
+             (unsigned long long)before + 3);
+    assert_int_equal(lines_with(&p, "\"event\":\"sync_failed\""), 1);
+    assert_int_equal(lines_with(&p, range), 1);
+    must_be_good(&p);
+    place_close(&p);
+}
+
+static void au_01_a_durable_record_counts_only_once_its_sync_succeeded(void **state) {
+    (void)state;
+    struct place p;
+    struct ledger_settings s = {.file_bytes = 1 << 20, .durable = true};
+    uint64_t epoch, number;
+    size_t producer;
+    place_open(&p);
+    ledger_set(p.ledger, &s);
+    assert_int_equal(take(&p, "egress 1", 7, 1), 0);
+    sync_fails = true;
+    assert_int_equal(ledger_flush(p.ledger, WALL), ERR_SYSTEM);
+    assert_int_equal(ledger_producer(p.ledger, "egress 1", &producer), 0);
+    assert_false(ledger_written(p.ledger, producer, &epoch, &number));
+    sync_fails = false;
+    flush(&p);
+    assert_true(ledger_written(p.ledger, producer, &epoch, &number));
+    assert_int_equal(lines_with(&p, "\"kind\":\"decision\""), 1);
+    must_be_good(&p);
+    place_close(&p);
+}
+
 /* ---- kill -9 ---- */
 
 /* Writes records until it is killed; numbers are told over the pipe once they are durable. */
@@ -648,6 +702,8 @@ int main(void) {
         cmocka_unit_test(a_signing_key_that_cannot_be_read_stops_the_start),
         cmocka_unit_test(au_01_a_full_disk_drops_nothing_and_heals_by_itself),
         cmocka_unit_test(au_01_room_in_memory_ends_before_a_record_could_be_lost),
+        cmocka_unit_test(au_01_records_that_a_failed_sync_may_have_lost_are_named),
+        cmocka_unit_test(au_01_a_durable_record_counts_only_once_its_sync_succeeded),
         cmocka_unit_test(ad_05_a_writer_killed_at_any_moment_loses_nothing_that_was_flushed),
         cmocka_unit_test(many_records_a_second_are_taken),
     };

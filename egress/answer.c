@@ -193,7 +193,7 @@ static void interim_head(struct exchange *ex, struct answer_head *h) {
 static int take_head(struct exchange *ex) {
     /* A copy of the facts: fields are taken out of it. */
     static struct answer_head h;
-    h = *http1_answer(ex->upstream->answers);
+    answer_copy(http1_answer(ex->upstream->answers), &h);
     if (h.status >= 200)
         return final_head(ex, &h);
     interim_head(ex, &h);
@@ -219,6 +219,20 @@ static int take_body(struct exchange *ex, struct view piece) {
     return ERR_CLOSED;
 }
 
+/* ---- reading and not reading ---- */
+
+static void pause(struct exchange *ex) {
+    if (!ex->paused)
+        upstream_pause(ex->upstream);
+    ex->paused = true;
+}
+
+static void resume(struct exchange *ex) {
+    if (ex->paused)
+        upstream_resume(ex->upstream);
+    ex->paused = false;
+}
+
 /* Everything was handed to proxy. */
 static void complete(struct exchange *ex) {
     if (release_held(ex) != 0) {
@@ -238,6 +252,8 @@ static int take_end(struct exchange *ex) {
     ex->answer_ended = true;
     if (ex->decoding) {
         inspection_end(ex->decoding);
+        /* The connection has nothing more for this exchange, which goes on with what is decoded. */
+        pause(ex);
         return ERR_CLOSED;
     }
     complete(ex);
@@ -260,8 +276,10 @@ static void drain_plain(struct exchange *ex) {
         }
         buf_consume(&ex->plain, n);
     }
-    if (ex->decoded_all && buf_len(&ex->plain) == 0)
+    if (ex->decoded_all)
         complete(ex);
+    else
+        inspection_resume(ex->decoding);
 }
 
 void answer_decoded(struct exchange *ex, struct view plain) {
@@ -287,18 +305,6 @@ static size_t room(const struct exchange *ex) {
                    ? 0
                    : SIZE_MAX;
     return credit_left(ex);
-}
-
-static void pause(struct exchange *ex) {
-    if (!ex->paused)
-        upstream_pause(ex->upstream);
-    ex->paused = true;
-}
-
-static void resume(struct exchange *ex) {
-    if (ex->paused)
-        upstream_resume(ex->upstream);
-    ex->paused = false;
 }
 
 /* Handles what is in the buffer. 0: more must be read; ERR_AGAIN: no room; ERR_CLOSED: the exchange is gone or at its end. */
@@ -378,7 +384,7 @@ static int read_more(struct exchange *ex) {
 }
 
 void answer_pump(struct exchange *ex) {
-    if (ex->decoding && buf_len(&ex->plain) > 0) {
+    if (ex->decoding) {
         uint32_t id = ex->id;
         struct lane *l = ex->lane;
         drain_plain(ex);

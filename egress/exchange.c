@@ -8,6 +8,7 @@
 #include "egress/send.h"
 #include "egress/tunnel.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,8 +36,17 @@ static struct exchange *exchange_new(struct lane *l, uint32_t id) {
     ex->state = EXCHANGE_JUDGING;
     ex->trail = (struct trail){.started = clock_mono(), .verdict.swap = -1};
     ex->started = ex->trail.started;
-    ex->materials.n = 0;
     return ex;
+}
+
+/* All but what a spare object keeps, and what its counters say is not there. */
+static void clear(struct exchange *ex) {
+    size_t from = offsetof(struct exchange, id), to = offsetof(struct exchange, request.fields);
+    memset((uint8_t *)ex + from, 0, to - from);
+    ex->request.fields.n = 0;
+    ex->materials.n = ex->materials.used = 0;
+    ex->materials.overflow = false;
+    placeholder_stream_init(&ex->stream);
 }
 
 static void exchange_free(struct exchange *ex) {
@@ -57,17 +67,8 @@ static void exchange_free(struct exchange *ex) {
     buf_free(&ex->plain);
     buf_reset(&ex->record);
     buf_reset(&ex->canonical);
-    /* What stays with a spare object: its empty buffers and its timers. */
-    struct exchange spare = {.lane = l,
-                             .record = ex->record,
-                             .canonical = ex->canonical,
-                             .body = ex->body,
-                             .wire = ex->wire,
-                             .plain = ex->plain,
-                             .hold = ex->hold,
-                             .body_wait = ex->body_wait,
-                             .next_spare = l->spare};
-    *ex = spare;
+    clear(ex);
+    ex->next_spare = l->spare;
     l->spare = ex;
 }
 
@@ -317,7 +318,7 @@ int exchange_take_credit(struct lane *l, struct message *m) {
     if (n > ex->window - ex->credit)
         return ERR_BAD;
     ex->credit += n;
-    if (ex->paused)
+    if (ex->paused || buf_len(&ex->plain) > 0)
         answer_pump(ex);
     return 0;
 }

@@ -66,6 +66,10 @@ static void hand_over(struct inspection *i) {
     }
 }
 
+void inspection_resume(struct inspection *i) {
+    hand_over(i);
+}
+
 void inspection_feed(struct inspection *i, struct view bytes) {
     if (i->decodes) {
         buf_put(&i->queue, bytes);
@@ -95,7 +99,6 @@ static int take_plain(struct inspection *i, struct reader *r) {
     if (r->bad || !i->decodes || consumed > i->in_hand)
         return ERR_BAD;
     i->in_hand -= consumed;
-    hand_over(i);
     answer_decoded(i->exchange, r->rest);
     return 0;
 }

@@ -18,6 +18,8 @@ void inspection_free(struct inspection *i);
 /* Scanning: at most INSPECT_WINDOW unanswered bytes. Decoding: queued, and handed over bit by bit. */
 void inspection_feed(struct inspection *i, struct view bytes);
 void inspection_end(struct inspection *i);
+/* Decoding: what was decoded has been passed on; the next piece may be handed over. */
+void inspection_resume(struct inspection *i);
 /* Decoding: encoded bytes that wait; stop feeding while it is large. */
 size_t inspection_waiting(const struct inspection *i);
 

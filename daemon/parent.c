@@ -182,6 +182,12 @@ static bool lane_is_down(struct parent *p, uint32_t lane) {
     return true;
 }
 
+/* Only inspect is missing, which comes back alone. */
+static bool lane_is_up(struct parent *p, uint32_t lane) {
+    return process_find(p, ROLE_PROXY, lane)->state != PROCESS_DOWN &&
+           process_find(p, ROLE_EGRESS, lane)->state != PROCESS_DOWN;
+}
+
 /* Proxy and egress of a lane are born with a channel between them, and die together. */
 static void start_lane(struct parent *p, uint32_t lane) {
     struct process *proxy = process_find(p, ROLE_PROXY, lane),
@@ -208,7 +214,7 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx) {
     (void)what;
     if (p->stopping)
         return;
-    if (of->lane == 0)
+    if (of->lane == 0 || (of->role == ROLE_INSPECT && lane_is_up(p, of->lane)))
         start_process(of);
     else if (lane_is_down(p, of->lane))
         start_lane(p, of->lane);

@@ -75,6 +75,8 @@ static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
     struct broker *b = ctx;
     if (role == ROLE_EGRESS)
         lender_remove(b->lender, lane);
+    else if (role == ROLE_AUDIT)
+        journal_away(b->custody.journal);
 }
 
 static int on_file(void *ctx, struct view name, int fd) {

@@ -1,73 +1,42 @@
 #include "broker/journal.h"
 
-#include "audit/record.h"
+#include "audit/stream.h"
 #include "base/log.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct journal {
-    struct loop *loop;
-    struct audit_writer *writer; /* NULL before the parent sent its end */
-    struct event *notices;
+    struct audit_stream stream;
     struct record record;
 };
 
 struct journal *journal_new(struct loop *l) {
     struct journal *g = calloc(1, sizeof *g);
     if (g)
-        g->loop = l;
+        audit_stream_init(&g->stream, l, "broker", NULL, NULL);
     return g;
-}
-
-static void detach(struct journal *g) {
-    if (g->notices)
-        event_free(g->notices);
-    g->notices = NULL;
-    audit_writer_free(g->writer);
-    g->writer = NULL;
 }
 
 void journal_free(struct journal *g) {
     if (!g)
         return;
-    detach(g);
+    audit_stream_close(&g->stream);
     record_free(&g->record);
     free(g);
 }
 
-static void on_notice(evutil_socket_t fd, short what, void *ctx) {
-    struct journal *g = ctx;
-    struct audit_notice notice;
-    int result;
-    (void)fd;
-    (void)what;
-    bool before = audit_writer_usable(g->writer);
-    while ((result = audit_writer_read(g->writer, &notice)) == 0)
-        ;
-    bool after = audit_writer_usable(g->writer);
-    if (before != after)
-        log_warn("audit is %s", after ? "usable again" : "not usable: nothing is lent");
-    if (result != ERR_AGAIN)
-        event_del(g->notices);
+int journal_attach(struct journal *g, int fd) {
+    return audit_stream_attach(&g->stream, fd);
 }
 
-int journal_attach(struct journal *g, int fd) {
-    detach(g);
-    g->writer = audit_writer_new(fd, "broker", clock_wall());
-    if (!g->writer)
-        return ERR_MEMORY;
-    g->notices = event_new(loop_base(g->loop), audit_writer_fd(g->writer), EV_READ | EV_PERSIST,
-                           on_notice, g);
-    if (g->notices && event_add(g->notices, NULL) == 0)
-        return 0;
-    detach(g);
-    return ERR_MEMORY;
+void journal_away(struct journal *g) {
+    audit_stream_away(&g->stream);
 }
 
 static int write_out(struct journal *g) {
-    int result = g->writer && audit_writer_usable(g->writer) ? audit_write(g->writer, &g->record)
-                                                             : ERR_CLOSED;
+    int result =
+        audit_stream_ready(&g->stream) ? audit_stream_write(&g->stream, &g->record) : ERR_CLOSED;
     if (result != 0)
         log_warn("audit: a record was not taken: %s", err_text(result));
     return result;

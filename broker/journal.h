@@ -30,8 +30,10 @@ struct journal_event {
 
 struct journal *journal_new(struct loop *l);
 void journal_free(struct journal *g);
-/* Takes over the writing end that the parent sent; replaces an earlier one. ERR_MEMORY. */
+/* Takes over the writing end that the parent sent, for the first time or again. ERR_MEMORY, ERR_SYSTEM. */
 MUST_USE int journal_attach(struct journal *g, int fd);
+/* Audit is gone until then: nothing may be done. */
+void journal_away(struct journal *g);
 /* A decision when refused, an event when lent. Anything but 0: nothing may be lent. */
 MUST_USE int journal_lease(struct journal *g, const struct journal_lease *lease);
 /* Anything but 0: it must not be done. */

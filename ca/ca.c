@@ -1,6 +1,6 @@
 #include "ca/ca.h"
 
-#include "audit/record.h"
+#include "audit/stream.h"
 #include "base/child.h"
 #include "base/log.h"
 #include "base/rights.h"
@@ -41,8 +41,7 @@ struct ca {
     struct mint *mint;
     struct generation *current, *prepared;
     struct ca_lane *lanes;
-    struct audit_writer *audit;
-    struct event *audit_notice;
+    struct audit_stream audit;
     struct record record;
     uint64_t minted, refused;
     bool failed;
@@ -195,7 +194,7 @@ static int record_leaf(struct ca_lane *l, const char *event, const struct author
                        const char *detail) {
     struct ca *c = l->ca;
     struct record *r = &c->record;
-    if (!c->audit || !audit_writer_usable(c->audit))
+    if (!audit_stream_ready(&c->audit))
         return ERR_CLOSED;
     record_begin(r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(r, FIELD_EVENT, event);
@@ -204,7 +203,7 @@ static int record_leaf(struct ca_lane *l, const char *event, const struct author
     record_number(r, FIELD_PORT, a->port);
     record_number(r, FIELD_LANE, l->id);
     record_number(r, FIELD_GENERATION, c->current->number);
-    return audit_write(c->audit, r);
+    return audit_stream_write(&c->audit, r);
 }
 
 static enum reason judge(struct ca_lane *l, const struct message *m, const struct authority *a) {
@@ -361,52 +360,12 @@ static int take_egress(struct ca *c, uint32_t id, struct view spki, int fd) {
     return l->channel ? 0 : ERR_MEMORY;
 }
 
-static void audit_close(struct ca *c) {
-    if (c->audit_notice)
-        event_free(c->audit_notice);
-    c->audit_notice = NULL;
-    audit_writer_free(c->audit);
-    c->audit = NULL;
-}
-
-static void on_audit_notice(evutil_socket_t fd, short what, void *ctx) {
-    struct ca *c = ctx;
-    struct audit_notice notice;
-    bool before = audit_writer_usable(c->audit);
-    int result;
-    (void)fd;
-    (void)what;
-    while ((result = audit_writer_read(c->audit, &notice)) == 0)
-        ;
-    bool now = audit_writer_usable(c->audit);
-    if (now != before)
-        log_warn("audit is %s", now ? "usable again" : "in trouble: no leaf is signed");
-    /* The writer stays, unusable, so that its numbers go on when the parent hands another end. */
-    if (result != ERR_AGAIN)
-        event_del(c->audit_notice);
-}
-
-static int take_audit(struct ca *c, int fd) {
-    if (c->audit_notice)
-        event_free(c->audit_notice);
-    c->audit_notice = NULL;
-    if (!c->audit)
-        c->audit = audit_writer_new(fd, "ca", clock_wall());
-    else if (audit_writer_renew(c->audit, fd) != 0)
-        return ERR_SYSTEM;
-    if (!c->audit)
-        return ERR_MEMORY;
-    c->audit_notice = event_new(loop_base(c->loop), audit_writer_fd(c->audit), EV_READ | EV_PERSIST,
-                                on_audit_notice, c);
-    return c->audit_notice && event_add(c->audit_notice, NULL) == 0 ? 0 : ERR_MEMORY;
-}
-
 static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
     struct ca *c = ctx;
     if (role == ROLE_EGRESS)
         return take_egress(c, lane, name, fd);
     if (role == ROLE_AUDIT)
-        return take_audit(c, fd);
+        return audit_stream_attach(&c->audit, fd);
     close(fd);
     return ERR_BAD;
 }
@@ -414,9 +373,10 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
 static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
     struct ca *c = ctx;
     struct ca_lane *l = role == ROLE_EGRESS ? lane_find(c, lane) : NULL;
-    /* A dead audit takes nothing along: the kernel keeps the records for its successor. */
     if (l)
         lane_close(l);
+    else if (role == ROLE_AUDIT)
+        audit_stream_away(&c->audit);
 }
 
 static void on_status(void *ctx, struct buf *out) {
@@ -438,7 +398,7 @@ static void ca_close(struct ca *c) {
         lane_close(l);
         free(l);
     }
-    audit_close(c);
+    audit_stream_close(&c->audit);
     record_free(&c->record);
     child_free(c->child);
     generation_free(c->current);
@@ -457,6 +417,7 @@ int ca_serve(const struct role_args *args) {
                                          .on_commit = on_commit,
                                          .on_status = on_status};
     struct ca c = {.loop = loop_new()};
+    audit_stream_init(&c.audit, c.loop, "ca", NULL, NULL);
     int result = 1;
     buf_init(&c.key, KEY_FILE_MAX);
     buf_init(&c.certificate, MINT_PEM_MAX);

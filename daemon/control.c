@@ -1,6 +1,6 @@
 #include "daemon/control.h"
 
-#include "audit/record.h"
+#include "audit/stream.h"
 #include "base/child.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -32,7 +32,7 @@ struct control {
     struct child *child;
     struct event *listener;
     struct channel *broker; /* NULL: not there */
-    struct audit_writer *audit;
+    struct audit_stream audit;
     struct client *clients;
     size_t n_clients;
     uint32_t last_ask;
@@ -207,13 +207,11 @@ static bool is_permitted(const struct control *c, uint32_t uid) {
 static void record_refusal(struct control *c, uint32_t uid) {
     struct record r = {.present = 0};
     char text[16];
-    if (!c->audit)
-        return;
     snprintf(text, sizeof text, "%u", uid);
     record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&r, FIELD_EVENT, "control_refused");
     record_str(&r, FIELD_PRINCIPAL, text);
-    if (audit_write(c->audit, &r) != 0)
+    if (audit_stream_write(&c->audit, &r) != 0)
         log_warn("audit: a record was not taken");
     record_free(&r);
 }
@@ -317,19 +315,19 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
     (void)name;
     if (role == ROLE_BROKER)
         return attach_broker(c, fd);
-    if (role == ROLE_AUDIT) {
-        audit_writer_free(c->audit);
-        c->audit = audit_writer_new(fd, "control", clock_wall());
-        return c->audit ? 0 : ERR_MEMORY;
-    }
+    if (role == ROLE_AUDIT)
+        return audit_stream_attach(&c->audit, fd);
     close(fd);
     return ERR_BAD;
 }
 
 static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
     (void)lane;
+    struct control *c = ctx;
     if (role == ROLE_BROKER)
-        lose_broker(ctx);
+        lose_broker(c);
+    else if (role == ROLE_AUDIT)
+        audit_stream_away(&c->audit);
 }
 
 static int read_uids(struct control *c, struct view text) {
@@ -390,6 +388,7 @@ struct control *control_new(struct loop *l, const struct role_args *args) {
     if (!c)
         return NULL;
     c->loop = l;
+    audit_stream_init(&c->audit, l, "control", NULL, NULL);
     c->child = child_new(l, args, &ops, c);
     if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
         c->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, c);
@@ -409,7 +408,7 @@ void control_free(struct control *c) {
     if (c->listener)
         event_free(c->listener);
     channel_free(c->broker);
-    audit_writer_free(c->audit);
+    audit_stream_close(&c->audit);
     child_free(c->child);
     free(c);
 }

@@ -39,12 +39,13 @@ static void record_wish(const struct dial *d, struct record *r) {
 }
 
 static int write_record(struct dial *d, struct record *r) {
+    struct audit_stream *audit = &d->tools->audit;
     char id[40];
-    if (!d->tools->audit)
+    if (!audit->writer)
         return ERR_CLOSED;
-    audit_id(d->tools->audit, id);
+    audit_id(audit->writer, id);
     record_str(r, FIELD_ID, id);
-    return audit_write(d->tools->audit, r);
+    return audit_stream_write(audit, r);
 }
 
 /* A refusal by the dialer's own copy of the rules: egress should not have asked, or DNS has lied. */
@@ -74,7 +75,7 @@ static int record_connection(struct dial *d) {
 }
 
 static bool audit_is_usable(const struct dial *d) {
-    return d->tools->audit && audit_writer_usable(d->tools->audit);
+    return audit_stream_ready(&d->tools->audit);
 }
 
 /* ---- ends ---- */

@@ -12,7 +12,7 @@
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
 
-#include "audit/record.h"
+#include "audit/stream.h"
 #include "egress/connect.h"
 #include "egress/dial_rules.h"
 #include "egress/geography.h"
@@ -26,8 +26,8 @@ struct dial_tools {
     struct resolver *resolver;
     const struct interfaces *interfaces;
     struct geography *geography;
-    struct audit_writer *audit; /* NULL: audit is away, and every dial is refused */
-    struct dial_rules *rules;   /* in use; not NULL while there are dials */
+    struct audit_stream audit; /* while it is not ready every dial is refused */
+    struct dial_rules *rules;  /* in use; not NULL while there are dials */
 };
 
 struct dial_wish {

@@ -33,6 +33,8 @@ static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
     struct process *p = ctx;
     if (role == ROLE_EGRESS)
         dials_peer_gone(p->dials, lane);
+    else if (role == ROLE_AUDIT && dials_audit(p->dials, -1) != 0)
+        log_warn("audit's end could not be noted");
 }
 
 static int on_generation(void *ctx, uint32_t generation, struct view text) {

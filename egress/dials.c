@@ -32,7 +32,6 @@ struct dials {
     struct resolver_server system[RESOLVERS_MAX];
     struct dial_tools tools;
     struct dial_rules *prepared;
-    struct event *notices;   /* what audit sends back */
     struct lane_peer *lanes; /* the lane that is served next stands first */
     struct deferred schedule;
     size_t active;
@@ -316,41 +315,11 @@ int dials_peer(struct dials *d, uint32_t lane, int fd) {
 
 /* ---- audit ---- */
 
-static void audit_close(struct dials *d) {
-    if (d->notices)
-        event_free(d->notices);
-    d->notices = NULL;
-    audit_writer_free(d->tools.audit);
-    d->tools.audit = NULL;
-}
-
-static void on_notice(evutil_socket_t fd, short what, void *ctx) {
-    struct dials *d = ctx;
-    struct audit_notice notice;
-    int result;
-    (void)fd;
-    (void)what;
-    do
-        result = audit_writer_read(d->tools.audit, &notice);
-    while (result == 0);
-    if (result != ERR_AGAIN) {
-        log_warn("audit: its channel is lost: %s", err_text(result));
-        audit_close(d);
-    }
-}
-
 int dials_audit(struct dials *d, int fd) {
-    audit_close(d);
-    if (fd < 0)
-        return 0;
-    d->tools.audit = audit_writer_new(fd, "dialer", clock_wall());
-    if (!d->tools.audit)
-        return ERR_MEMORY;
-    d->notices = event_new(loop_base(d->options.loop), fd, EV_READ | EV_PERSIST, on_notice, d);
-    if (d->notices && event_add(d->notices, NULL) == 0)
-        return 0;
-    audit_close(d);
-    return ERR_MEMORY;
+    if (fd >= 0)
+        return audit_stream_attach(&d->tools.audit, fd);
+    audit_stream_away(&d->tools.audit);
+    return 0;
 }
 
 /* ---- generations ---- */
@@ -425,6 +394,7 @@ struct dials *dials_new(const struct dials_options *o) {
                                    .resolver = o->resolver,
                                    .interfaces = o->interfaces,
                                    .geography = o->geography};
+    audit_stream_init(&d->tools.audit, o->loop, "dialer", NULL, NULL);
     d->schedule = (struct deferred){on_schedule, d, false, NULL};
     return d;
 }
@@ -434,7 +404,7 @@ void dials_free(struct dials *d) {
         return;
     while (d->lanes)
         lane_free(d->lanes);
-    audit_close(d);
+    audit_stream_close(&d->tools.audit);
     loop_forget(d->options.loop, &d->schedule);
     dial_rules_free(d->tools.rules);
     dial_rules_free(d->prepared);

@@ -1,6 +1,5 @@
 #include "egress/egress.h"
 
-#include "base/digest.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rights.h"
@@ -152,7 +151,7 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
     (void)lane;
     (void)name;
     if (role == ROLE_AUDIT)
-        return trail_open(l, fd);
+        return trail_attach(l, fd);
     if (!p) {
         close(fd);
         return ERR_BAD;
@@ -169,7 +168,7 @@ static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
     const struct peer *p = peer_find(role);
     (void)lane;
     if (role == ROLE_AUDIT)
-        trail_lost(l);
+        trail_away(l);
     else if (p && *peer_channel(l, p))
         lose_peer(l, p);
 }
@@ -240,11 +239,11 @@ static int start(struct lane *l, const struct role_args *args) {
         return result;
     l->id = args->lane;
     hostile_plan(args);
-    random_bytes(l->salt, sizeof l->salt);
     l->loop = loop_new();
     l->child = l->loop ? child_new(l->loop, args, &ops, l) : NULL;
     if (!l->child || ask_start(l) != 0)
         return ERR_MEMORY;
+    trail_start(l);
     return exchange_start(l);
 }
 

@@ -5,7 +5,7 @@
 #ifndef EGRESS_LANE_H
 #define EGRESS_LANE_H
 
-#include "audit/record.h"
+#include "audit/stream.h"
 #include "base/child.h"
 #include "base/table.h"
 #include "egress/generation.h"
@@ -29,8 +29,7 @@ struct lane {
     bool stopping;
 
     /* trail.c */
-    struct audit_writer *audit;
-    struct event *audit_news;
+    struct audit_stream audit;
     struct record record;
     uint8_t salt[32];
 

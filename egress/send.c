@@ -345,7 +345,7 @@ void send_launch(struct exchange *ex, struct lease *lease) {
         return;
     }
     ex->state = EXCHANGE_RECORDING;
-    ex->recorded = audit_writer_number(ex->lane->audit);
+    ex->recorded = audit_writer_number(ex->lane->audit.writer);
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
 }
 

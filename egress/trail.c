@@ -10,57 +10,28 @@
 
 /* ---- the writer ---- */
 
-static void on_news(evutil_socket_t fd, short what, void *ctx) {
-    struct lane *l = ctx;
-    struct audit_notice notice;
-    int result;
-    (void)fd;
-    (void)what;
-    while ((result = audit_writer_read(l->audit, &notice)) == 0)
-        if (notice.kind == AUDIT_DURABLE)
-            exchange_durable(l, notice.number);
-        else
-            log_line(notice.kind == AUDIT_DOWN ? LOG_WARN : LOG_INFO, "audit %s",
-                     notice.kind == AUDIT_DOWN ? "is in trouble: every request is refused"
-                                               : "is usable");
-    if (result != ERR_AGAIN) {
-        log_warn("audit's channel: %s", err_text(result));
-        trail_lost(l);
-    }
+static void on_durable(void *ctx, uint64_t number) {
+    exchange_durable(ctx, number);
 }
 
-void trail_close(struct lane *l) {
-    if (l->audit_news)
-        event_free(l->audit_news);
-    l->audit_news = NULL;
-    audit_writer_free(l->audit);
-    l->audit = NULL;
-    /* Whoever waits for the disk waits for a number of this very stream. */
+void trail_start(struct lane *l) {
+    char origin[32];
+    snprintf(origin, sizeof origin, "egress %u", l->id);
+    audit_stream_init(&l->audit, l->loop, origin, on_durable, l);
+    random_bytes(l->salt, sizeof l->salt);
+}
+
+int trail_attach(struct lane *l, int fd) {
+    return audit_stream_attach(&l->audit, fd);
+}
+
+void trail_away(struct lane *l) {
+    audit_stream_away(&l->audit);
     exchange_lose_audit(l);
 }
 
-void trail_lost(struct lane *l) {
-    trail_close(l);
-}
-
-int trail_open(struct lane *l, int fd) {
-    char origin[32];
-    trail_close(l);
-    snprintf(origin, sizeof origin, "egress %u", l->id);
-    l->audit = audit_writer_new(fd, origin, clock_wall());
-    if (!l->audit)
-        return ERR_MEMORY;
-    l->audit_news =
-        event_new(loop_base(l->loop), audit_writer_fd(l->audit), EV_READ | EV_PERSIST, on_news, l);
-    if (!l->audit_news || event_add(l->audit_news, NULL) != 0) {
-        trail_close(l);
-        return ERR_MEMORY;
-    }
-    return 0;
-}
-
 bool trail_ready(const struct lane *l) {
-    return l->audit && audit_writer_usable(l->audit);
+    return audit_stream_ready(&l->audit);
 }
 
 /* ---- fields ---- */
@@ -190,19 +161,19 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
 /* ---- records ---- */
 
 static int hand_over(struct lane *l) {
-    int result = audit_write(l->audit, &l->record);
+    int result = audit_stream_write(&l->audit, &l->record);
     if (result != 0)
         log_warn("audit record could not be written: %s", err_text(result));
     return result;
 }
 
 int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
-    if (!l->audit) {
+    if (!l->audit.writer) {
         snprintf(t->id, sizeof t->id, "unrecorded");
         return ERR_CLOSED;
     }
     uint64_t mono = clock_mono();
-    audit_id(l->audit, t->id);
+    audit_id(l->audit.writer, t->id);
     record_begin(&l->record, RECORD_DECISION, clock_wall(), mono);
     record_str(&l->record, FIELD_ID, t->id);
     put_verdict(&l->record, l, t);
@@ -215,8 +186,6 @@ int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
 }
 
 void trail_end(struct lane *l, const char *id, const struct outcome *o) {
-    if (!l->audit)
-        return;
     record_begin(&l->record, RECORD_OUTCOME, clock_wall(), clock_mono());
     record_str(&l->record, FIELD_ID, id);
     if (o->reason != REASON_ALLOWED)

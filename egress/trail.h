@@ -39,12 +39,13 @@ MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
 /* Writes the outcome of a decision; a loss shows as a decision without outcome. */
 void trail_end(struct lane *l, const char *id, const struct outcome *o);
 
-/* A new writing end from the parent. ERR_MEMORY. */
-MUST_USE int trail_open(struct lane *l, int fd);
-/* Audit is away: everything is refused until trail_open. */
-void trail_lost(struct lane *l);
+/* Once, at start. */
+void trail_start(struct lane *l);
+/* A writing end from the parent, the first or a new one: takes over fd. ERR_MEMORY, ERR_SYSTEM. */
+MUST_USE int trail_attach(struct lane *l, int fd);
+/* Audit is gone: everything is refused until trail_attach. */
+void trail_away(struct lane *l);
 /* Whether a request may be allowed at all. */
 bool trail_ready(const struct lane *l);
-void trail_close(struct lane *l);
 
 #endif

@@ -1,0 +1,36 @@
+/*
+ * A role's audit stream: its writer, and what audit says back, on the role's loop. Survives a
+ * restart of audit, so that what audit had in hand when it died shows as a gap.
+ */
+#ifndef AUDIT_STREAM_H
+#define AUDIT_STREAM_H
+
+#include "audit/record.h"
+#include "base/loop.h"
+
+struct audit_stream {
+    struct loop *loop;
+    char origin[32];
+    struct audit_writer *writer; /* NULL before the first attach */
+    struct event *notices;
+    bool away;  /* audit is being restarted */
+    bool ready; /* as last told in the log */
+    /* all records up to number are on the disk (audit durable); NULL: nobody waits for that */
+    void (*durable)(void *ctx, uint64_t number);
+    void *ctx;
+};
+
+/* origin ("egress 3") names the stream; at most 31 bytes. */
+void audit_stream_init(struct audit_stream *s, struct loop *loop, const char *origin,
+                       void (*durable)(void *ctx, uint64_t number), void *ctx);
+/* The parent handed a writing end, for the first time or again: takes over fd. ERR_MEMORY, ERR_SYSTEM. */
+MUST_USE int audit_stream_attach(struct audit_stream *s, int fd);
+/* Audit is gone until the next attach. */
+void audit_stream_away(struct audit_stream *s);
+/* Whether anything may be allowed: audit is there and takes records. Refusals are written in any case. */
+bool audit_stream_ready(const struct audit_stream *s);
+/* As audit_write; ERR_CLOSED before the first attach. */
+MUST_USE int audit_stream_write(struct audit_stream *s, struct record *r);
+void audit_stream_close(struct audit_stream *s);
+
+#endif

@@ -10,18 +10,6 @@
 
 /* ---- views ---- */
 
-struct view view_of(const void *p, size_t n) {
-    return (struct view){p, n};
-}
-
-struct view view_str(const char *s) {
-    return s ? view_of(s, strlen(s)) : (struct view){NULL, 0};
-}
-
-bool view_is_empty(struct view v) {
-    return v.n == 0;
-}
-
 bool view_equal(struct view a, struct view b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
@@ -49,18 +37,6 @@ bool view_starts(struct view v, struct view prefix) {
 
 bool view_ends(struct view v, struct view suffix) {
     return v.n >= suffix.n && view_equal(view_skip(v, v.n - suffix.n), suffix);
-}
-
-struct view view_skip(struct view v, size_t n) {
-    if (n == 0)
-        return v;
-    if (n > v.n)
-        n = v.n;
-    return view_of(v.p ? v.p + n : NULL, v.n - n);
-}
-
-struct view view_head(struct view v, size_t n) {
-    return view_of(v.p, n < v.n ? n : v.n);
 }
 
 struct view view_slice(struct view v, size_t from, size_t to) {
@@ -164,14 +140,6 @@ struct view buf_view(const struct buf *b) {
     return view_of(b->p ? b->p + b->pos : NULL, b->n - b->pos);
 }
 
-size_t buf_len(const struct buf *b) {
-    return b->n - b->pos;
-}
-
-size_t buf_room(const struct buf *b) {
-    return b->max - (b->n - b->pos);
-}
-
 void buf_consume(struct buf *b, size_t n) {
     assert(n <= b->n - b->pos);
     if (b->secret && n)
@@ -213,8 +181,8 @@ static bool grow(struct buf *b, size_t need) {
     return true;
 }
 
-/* Seldom: memory has to be moved or grown. */
-static uint8_t *make_room(struct buf *b, size_t want) {
+/* Seldom: memory has to be moved or grown. Kept out of the way of the puts that need no room. */
+__attribute__((noinline)) static uint8_t *make_room(struct buf *b, size_t want) {
     if (b->failed || want > buf_room(b)) {
         b->failed = true;
         return NULL;
@@ -240,10 +208,6 @@ void buf_commit(struct buf *b, size_t n) {
     b->n += n;
 }
 
-bool buf_ok(const struct buf *b) {
-    return !b->failed;
-}
-
 void buf_put(struct buf *b, struct view v) {
     if (v.n == 0)
         return;
@@ -252,10 +216,6 @@ void buf_put(struct buf *b, struct view v) {
         return;
     memcpy(p, v.p, v.n);
     b->n += v.n;
-}
-
-void buf_put_str(struct buf *b, const char *s) {
-    buf_put(b, view_str(s));
 }
 
 void buf_put_u8(struct buf *b, uint8_t x) {
@@ -381,18 +341,6 @@ bool read_done(const struct reader *r) {
 
 /* ---- characters ---- */
 
-bool is_digit(uint8_t c) {
-    return c >= '0' && c <= '9';
-}
-
-bool is_alpha(uint8_t c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-bool is_alnum(uint8_t c) {
-    return is_digit(c) || is_alpha(c);
-}
-
 bool is_tchar(uint8_t c) {
     return is_alnum(c) || (c != 0 && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
@@ -402,10 +350,6 @@ int hex_value(uint8_t c) {
         return c - '0';
     c = to_lower(c);
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-uint8_t to_lower(uint8_t c) {
-    return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
 }
 
 void hex_encode(struct view v, char *out) {

@@ -3,6 +3,7 @@
  *
  * All length arithmetic of the program is in here. Bytes from a network are
  * views, never C strings; a C string is made only by view_cstr, which refuses NUL.
+ * The smallest functions stand here in full: they are called hundreds of times for a request.
  */
 #ifndef BASE_BYTES_H
 #define BASE_BYTES_H
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* ---- views: pointer and length, borrowed; p may be NULL when n is 0 ---- */
 
@@ -26,10 +28,16 @@ struct view {
 /* printf a view's bytes that are known to be text: printf("%.*s", VIEW_ARG(v)). */
 #define VIEW_ARG(v) (int)(v).n, (const char *)(v).p
 
-struct view view_of(const void *p, size_t n);
+static inline struct view view_of(const void *p, size_t n) {
+    return (struct view){p, n};
+}
 /* The bytes of s without its NUL; NULL gives the empty view. */
-struct view view_str(const char *s);
-bool view_is_empty(struct view v);
+static inline struct view view_str(const char *s) {
+    return s ? view_of(s, strlen(s)) : (struct view){NULL, 0};
+}
+static inline bool view_is_empty(struct view v) {
+    return v.n == 0;
+}
 bool view_equal(struct view a, struct view b);
 /* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). */
 bool view_equal_nocase(struct view a, struct view b);
@@ -38,9 +46,17 @@ int view_compare(struct view a, struct view b);
 bool view_starts(struct view v, struct view prefix);
 bool view_ends(struct view v, struct view suffix);
 /* v without its first n bytes; n beyond the end gives the empty view at the end. */
-struct view view_skip(struct view v, size_t n);
+static inline struct view view_skip(struct view v, size_t n) {
+    if (n == 0)
+        return v;
+    if (n > v.n)
+        n = v.n;
+    return view_of(v.p ? v.p + n : NULL, v.n - n);
+}
 /* The first n bytes of v, or all of it. */
-struct view view_head(struct view v, size_t n);
+static inline struct view view_head(struct view v, size_t n) {
+    return view_of(v.p, n < v.n ? n : v.n);
+}
 /* v[from, to), both clamped to v. */
 struct view view_slice(struct view v, size_t from, size_t to);
 /* Index of the first byte c, or v.n. */
@@ -80,9 +96,13 @@ void buf_free(struct buf *b);
 void buf_reset(struct buf *b);
 /* Unread bytes; valid until the buffer changes. */
 struct view buf_view(const struct buf *b);
-size_t buf_len(const struct buf *b);
+static inline size_t buf_len(const struct buf *b) {
+    return b->n - b->pos;
+}
 /* Bytes that may still be put. */
-size_t buf_room(const struct buf *b);
+static inline size_t buf_room(const struct buf *b) {
+    return b->max - (b->n - b->pos);
+}
 /* Drops n unread bytes from the front (n <= buf_len). */
 void buf_consume(struct buf *b, size_t n);
 /*
@@ -95,9 +115,13 @@ void buf_commit(struct buf *b, size_t n);
  * Puts append or set `failed` and append nothing; a caller may make many and
  * look once at buf_ok. Numbers are big-endian.
  */
-bool buf_ok(const struct buf *b);
+static inline bool buf_ok(const struct buf *b) {
+    return !b->failed;
+}
 void buf_put(struct buf *b, struct view v);
-void buf_put_str(struct buf *b, const char *s);
+static inline void buf_put_str(struct buf *b, const char *s) {
+    buf_put(b, view_str(s));
+}
 void buf_put_u8(struct buf *b, uint8_t x);
 void buf_put_u16(struct buf *b, uint16_t x);
 void buf_put_u32(struct buf *b, uint32_t x);
@@ -135,12 +159,20 @@ bool read_done(const struct reader *r);
 /* ---- characters (RFC 9110 5.6.2; locale does not matter) ---- */
 
 bool is_tchar(uint8_t c);
-bool is_digit(uint8_t c);
-bool is_alpha(uint8_t c);
-bool is_alnum(uint8_t c);
+static inline bool is_digit(uint8_t c) {
+    return c >= '0' && c <= '9';
+}
+static inline bool is_alpha(uint8_t c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+static inline bool is_alnum(uint8_t c) {
+    return is_digit(c) || is_alpha(c);
+}
 /* Value of a hexadecimal digit, or -1. */
 int hex_value(uint8_t c);
-uint8_t to_lower(uint8_t c);
+static inline uint8_t to_lower(uint8_t c) {
+    return c >= 'A' && c <= 'Z' ? (uint8_t)(c + ('a' - 'A')) : c;
+}
 /* Writes 2*n lower-case digits and a NUL; out must hold 2*n+1. */
 void hex_encode(struct view v, char *out);
 /* Exactly 2*size digits of either case. ERR_BAD otherwise. */

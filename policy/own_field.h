@@ -7,12 +7,14 @@
 
 #include "base/bytes.h"
 
-/* Compares as credential_name_same does. */
+/*
+ * Names are compared as APIs do (credential_name_same): `X_Forwarded_For` is the field that CGI and the
+ * frameworks make of it (HD-03).
+ */
 bool own_field_is(struct view name);
 /*
- * Whether that very name (lower-case) is one of those that never leave a sandbox (HD, PN-09): what
- * claims an identity, a way, or another request than the one that was judged. Hop-by-hop fields are
- * not among them, http/ has taken them out.
+ * Whether it never leaves a sandbox (HD, PN-09): it claims an identity, a way, or another request
+ * than the one that was judged. Hop-by-hop fields are not among them, http/ has taken them out.
  */
 bool own_field_is_removed(struct view name);
 

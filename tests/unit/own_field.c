@@ -5,9 +5,8 @@
 
 #include <cmocka.h>
 
+#include "policy/credential_name.h"
 #include "policy/own_field.h"
-
-#include <stdbool.h>
 
 static const struct {
     const char *name;
@@ -19,20 +18,29 @@ static const struct {
     {"x-forwarded-for", true, true},
     {"x-http-method-override", true, true},
     {"proxy-authorization", true, true},
+    /* what CGI and frameworks take for these */
+    {"x_forwarded_for", true, true},
+    {"X_HTTP_Method_Override", true, true},
+    {"-via", true, true},
+    {"content_length", false, true},
     /* ours, but not to be taken out: the request needs them */
     {"host", false, true},
     {"cookie", false, true},
     {"content-type", false, true},
+    {"range", false, true},
     /* others, and near misses */
     {"authorization", false, false},
     {"x-api-key", false, false},
     {"vi", false, false},
     {"viaduct", false, false},
     {"x-forwarded", false, false},
+    {"x-forwarded-fo", false, false},
+    {"hosts", false, false},
     {"", false, false},
+    {"-", false, false},
 };
 
-static void pn_09_what_claims_another_request_is_removed_and_nothing_else(void **state) {
+static void hd_03_pn_09_what_claims_another_request_is_removed_and_nothing_else(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (own_field_is_removed(view_str(cases[i].name)) != cases[i].removed)
@@ -42,9 +50,31 @@ static void pn_09_what_claims_another_request_is_removed_and_nothing_else(void *
     }
 }
 
+static void hd_03_names_are_the_same_by_letters_and_digits(void **state) {
+    (void)state;
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } names[] = {
+        {"X-Api-Key", "x_api_key", true},
+        {"xapikey", "X-Api-Key", true},
+        {"a", "ab", false},
+        {"ab", "a", false},
+        {"a-", "a", true},
+        {"", "", true},
+        {"-", "", true},
+        {"a", "", false},
+        {"x-1", "x-2", false},
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (credential_name_same(view_str(names[i].a), view_str(names[i].b)) != names[i].same)
+            fail_msg("%s and %s", names[i].a, names[i].b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pn_09_what_claims_another_request_is_removed_and_nothing_else),
+        cmocka_unit_test(hd_03_pn_09_what_claims_another_request_is_removed_and_nothing_else),
+        cmocka_unit_test(hd_03_names_are_the_same_by_letters_and_digits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

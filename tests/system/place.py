@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build"))
@@ -219,6 +220,14 @@ class Resolver:
         self.socket.close()
 
 
+class Refused(AssertionError):
+    """A CONNECT that was not answered 200; data: what was answered."""
+
+    def __init__(self, authority, data):
+        super().__init__("CONNECT %s: %r" % (authority, data))
+        self.data = data
+
+
 class Place:
     """
     policy, config: texts, in which {name} is replaced from `values` (ports, paths).
@@ -325,9 +334,10 @@ class Place:
         return self.sandboxes[sandbox]["credentials"][credential]
 
     def pids(self):
-        """(role, lane) to pid of every process of the daemon, by its status."""
-        status = json.loads(self.exeat("status", "--json"))
-        return {(p["role"], p.get("lane", 0)): p["pid"] for p in status["processes"]}
+        """(role, lane) to pid of every process of the daemon that is there, by its status."""
+        self.exeat("status", "--json", check=False)
+        status = json.loads(self.last.stdout or b'{"processes":[]}')
+        return {(p["role"], p.get("lane", 0)): p["pid"] for p in status["processes"] if p.get("pid", 0) > 1}
 
     def stop(self):
         if self.daemon and self.daemon.poll() is None:
@@ -392,7 +402,7 @@ class Place:
         s.sendall(b"CONNECT %s HTTP/1.1\r\nHost: %s\r\n%s\r\n" % (authority.encode(), authority.encode(), fields))
         head, rest = read_head(s)
         if not head.startswith(b"HTTP/1.1 200"):
-            raise AssertionError("CONNECT %s: %r" % (authority, head + rest))
+            raise Refused(authority, head + rest + read_all(s))
         return s
 
     def client_context(self):
@@ -454,7 +464,7 @@ class Report:
         try:
             function(*args)
         except AssertionError as failure:
-            self.bad(name, failure)
+            self.bad(name, failure if str(failure) else "line %d: an assertion" % traceback.extract_tb(failure.__traceback__)[-1].lineno)
         except Exception as failure:  # a broken test is a failing test
             self.bad(name, "%s: %s" % (type(failure).__name__, failure))
         else:

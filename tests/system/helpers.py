@@ -1,0 +1,147 @@
+"""What several test programs share: requests, waiting for processes, looking into memory."""
+import os
+import re
+import signal
+import time
+
+from cases import Secure, forms
+from place import Place, Refused, read_all, wait_for
+
+SECRET = "sk-demo-7Gk2Qw9ZxC4vB6nM1aSdF3gHjKlPoIuY"
+POLICY = """
+service api {
+    host api.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential demo-key { in header authorization scheme bearer }
+    operation read { GET HEAD /v1/items; GET /v1/items/** }
+    operation write { POST PUT /v1/items; PUT POST /v1/items/** }
+    never { * /v1/items/*/share }
+}
+service open {
+    host open.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    operation every { * /; * /** }
+}
+sandbox a { grant api read write; grant open every }
+sandbox b { grant api read }
+sandbox c { grant api read write }
+sandbox d { grant api read }
+"""
+HOSTS = ("api.allowed.test", "open.allowed.test")
+
+
+def small_place(policy=POLICY, listeners=None, sandboxes=("a", "b"), secrets=None, hosts=HOSTS, **more):
+    """A place with two sandboxes of their own listeners, and one secret."""
+    if listeners is None:
+        listeners = {"a": "sandbox a", "b": "sandbox b"}
+    return Place(policy, listeners, {"demo-key": (SECRET, "sk-demo-")} if secrets is None else secrets, sandboxes,
+                 hosts=hosts, **more)
+
+
+class Answer:
+    def __init__(self, data):
+        self.bytes = data
+        found = re.match(rb"HTTP/1\.[01] (\d\d\d)", data)
+        self.status = int(found.group(1)) if found else None
+        found = re.search(rb"exeat-refusal: [^\r]*\(([a-z_]+); record ([^)\r]+)\)", data)
+        self.reason = found.group(1).decode() if found else None
+        self.record = found.group(2).decode() if found else None
+        self.body = data.partition(b"\r\n\r\n")[2]
+
+    def __repr__(self):
+        return repr(self.bytes[:400])
+
+
+def head(place, line, host="api.allowed.test", placeholder=None, fields=""):
+    return ("%s HTTP/1.1\r\nHost: %s:%d\r\n%s%sConnection: close\r\n\r\n" % (
+        line, host, place.values["port"], "Authorization: Bearer %s\r\n" % placeholder if placeholder else "",
+        fields)).encode()
+
+
+def open_tls(place, sandbox="a", host="api.allowed.test", fields=b""):
+    """A client behind CONNECT and TLS, or None when the tunnel is refused or the handshake fails."""
+    return place.tls(sandbox, "%s:%d" % (host, place.values["port"]), fields=fields)
+
+
+def ask(place, line="GET /v1/items", sandbox="a", host="api.allowed.test", placeholder="own", fields="", body=b"",
+        listener=None, proxy_fields=b""):
+    """One request over a new connection; its answer. placeholder: a value, "own", or None."""
+    if placeholder == "own":
+        placeholder = place.placeholder(sandbox, "demo-key")
+    try:
+        stream = open_tls(place, listener or sandbox, host, proxy_fields)
+    except Refused as refused:
+        return Answer(refused.data)
+    if body:
+        fields += "Content-Length: %d\r\n" % len(body)
+    try:
+        stream.sendall(head(place, line, host, placeholder, fields) + body)
+        return Answer(read_all(stream))
+    finally:
+        stream.close()
+
+
+def ask_quietly(place, *args, **kwargs):
+    """The same, while parts of the daemon are away: any failure to connect is an answer without a status."""
+    try:
+        return ask(place, *args, **kwargs)
+    except OSError as failure:
+        return Answer(str(failure).encode())
+
+
+def is_served(place, sandbox="a", seconds=15):
+    """Waits until an ordinary request is answered again."""
+    return wait_for(lambda: ask_quietly(place, sandbox=sandbox).status == 200, seconds, 0.05)
+
+
+def kill_and_wait(place, key):
+    """kill -9 of one process; the pid of its successor, once it is up."""
+    old = wait_for(lambda: place.pids().get(key), 15, 0.05)
+    assert old, "%s %d is not there" % key
+    os.kill(old, signal.SIGKILL)
+
+    def successor():
+        new = place.pids().get(key)
+        return new if new != old else None
+
+    return wait_for(successor, 15, 0.05)
+
+
+def memory_of(pid):
+    """What a process holds, readable or not, piece by piece. Root only."""
+    with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
+        for line in maps:
+            start, end = (int(x, 16) for x in line.split()[0].split("-"))
+            if "r" not in line.split()[1] or "[v" in line:
+                continue
+            for at in range(start, end, 1 << 24):
+                try:
+                    mem.seek(at)
+                    yield mem.read(min(end - at, 1 << 24))
+                except OSError:
+                    break
+
+
+def holds(pid, secret):
+    """The spelling of a secret that a process has in its memory, or None."""
+    for piece in memory_of(pid):
+        for form in forms(secret):
+            if form in piece:
+                return form
+    return None
+
+
+def resident(pid):
+    """Bytes of resident memory."""
+    with open("/proc/%d/status" % pid) as f:
+        return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
+
+
+def exists(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            return f.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

@@ -210,12 +210,13 @@ int request_build(struct exchange *ex) {
     if (find_place(ex, &sent, &why) != 0)
         return ERR_BAD;
     ex->trail.sandbox = view_str(ex->sandbox);
-    drop_fields(&ex->request.fields);
     if (why == REASON_ALLOWED)
         why = find_target(ex);
     if (why != REASON_ALLOWED)
         deny(ex, why);
     else
         request_judge(ex);
+    /* Only now: a placeholder in a field that never leaves is one in the wrong place all the same. */
+    drop_fields(&ex->request.fields);
     return 0;
 }

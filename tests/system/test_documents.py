@@ -282,7 +282,7 @@ def the_walk_through_of_the_readme_works(directory):
 @test
 def links_of_documents_lead_somewhere(_):
     for document in ("README.md", "docs/policy.md", "docs/configuration.md", "docs/limits.md", "docs/architecture.md",
-                     "docs/threat-model.md"):
+                     "docs/audit.md", "docs/threat-model.md"):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(*document.split("/"))):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(document), link)), (document, link)
 

@@ -16,7 +16,10 @@ static struct client *client_of(struct proxy *p, const struct message *m) {
 }
 
 static struct relay *relay_of(struct proxy *p, const struct message *m) {
-    return table_get(&p->relays, m->id);
+    struct relay *x = table_get(&p->relays, m->id);
+    if (!x)
+        proxy_hostile_heard(m);
+    return x;
 }
 
 /* ---- tunnels ---- */

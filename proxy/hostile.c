@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -93,14 +94,21 @@ static void send_descriptor(void) {
 
 /* ---- with a policy: lies to egress ---- */
 
-static void open_tunnel(struct view authority) {
+static void open_as(struct view authority, struct view token) {
     static struct client nobody = {.peer = "127.0.0.1:1"};
     static struct request_head head;
     head.authority = authority;
+    head.fields.n = 0;
+    if (token.n > 0 && fields_add(&head.fields, VIEW("proxy-authorization"), token) != 0)
+        return;
     nobody.proxy = serving;
     nobody.tunnel = ++serving->last_tunnel;
     liar = &nobody;
     say_open(liar, &head);
+}
+
+static void open_tunnel(struct view authority) {
+    open_as(authority, (struct view){NULL, 0});
 }
 
 static void open_unlisted(void) {
@@ -109,6 +117,48 @@ static void open_unlisted(void) {
 
 static void wrong_sni(void) {
     open_tunnel(argument);
+}
+
+/* AUTHORITY, a placeholder, and on a shared listener what proves the sandbox, with '|' between them. */
+struct lie {
+    struct view authority, placeholder, token;
+    uint32_t exchange;
+};
+
+static struct lie lie;
+
+static void tell_request(void) {
+    struct view rest = argument;
+    lie.authority = view_cut(&rest, '|');
+    lie.placeholder = view_cut(&rest, '|');
+    lie.token = rest;
+    open_as(lie.authority, lie.token);
+}
+
+static void tell_hello(void) {
+    struct view rest = lie.authority;
+    say_hello(liar, true, view_cut(&rest, ':'), false);
+}
+
+static void tell_head(void) {
+    static struct request_head h = {.form = FORM_ORIGIN, .minor = 1, .has_host = true};
+    char value[256];
+    snprintf(value, sizeof value, "Bearer %.*s", VIEW_ARG(lie.placeholder));
+    h.method = VIEW("GET");
+    h.target = VIEW("/v1/items");
+    h.host = lie.authority;
+    h.fields.n = 0;
+    if (fields_add(&h.fields, VIEW("authorization"), view_str(value)) != 0)
+        return;
+    lie.exchange = ++serving->last_exchange;
+    struct buf *b = channel_begin(serving->lane, LANE_REQUEST, lie.exchange, 0);
+    buf_put_u32(b, liar->tunnel);
+    buf_put_u8(b, 1);
+    buf_put_u8(b, 0);
+    buf_put_block(b, VIEW(""));
+    buf_put_block(b, VIEW("127.0.0.1:1"));
+    request_write(&h, b);
+    channel_end(serving->lane);
 }
 
 static void again(evutil_socket_t fd, short what, void *ctx);
@@ -152,13 +202,26 @@ static const struct {
     {"send-fd", false, send_descriptor},
     {"open-unlisted", true, open_unlisted},
     {"wrong-sni", true, wrong_sni},
+    {"request", true, tell_request},
     {"flood", true, flood},
     {"bad-message", true, bad_message},
     {"huge-credit", true, huge_credit},
 };
 
+/* "2/NAME": only in lane 2. */
+static bool is_meant(const struct role_args *args, struct view *deed) {
+    struct view rest = view_str(args->misbehave), lane = view_cut(&rest, '/');
+    uint64_t number = 0;
+    *deed = view_str(args->misbehave);
+    if (view_number(lane, UINT32_MAX, &number) != 0)
+        return true;
+    *deed = rest;
+    return number == args->lane;
+}
+
 static void misbehave(const struct role_args *args, bool with_policy) {
-    argument = view_str(args->misbehave);
+    if (!is_meant(args, &argument))
+        return;
     name = view_cut(&argument, '=');
     for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
         if (deeds[i].with_policy == with_policy && view_equal(name, view_str(deeds[i].name)))
@@ -186,13 +249,25 @@ void proxy_hostile_serve(struct proxy *p, const struct role_args *args) {
     misbehave(args, true);
 }
 
-void proxy_hostile_heard(const struct message *m) {
-    if (!liar || m->id != liar->tunnel)
-        return;
+static void heard_of_tunnel(const struct message *m) {
+    bool lies = view_equal(name, VIEW("request"));
     if (view_equal(name, VIEW("wrong-sni")) && m->type == LANE_OPENED)
         say_hello(liar, true, VIEW("other.example.com"), false);
+    else if (lies && m->type == LANE_OPENED)
+        tell_hello();
+    else if (lies && m->type == LANE_LEAF)
+        tell_head();
     else
         log_warn("hostile: %.*s: heard %u", VIEW_ARG(name), m->type);
+}
+
+void proxy_hostile_heard(const struct message *m) {
+    if (m->type >= LANE_CONTINUE) {
+        if (lie.exchange != 0 && m->id == lie.exchange)
+            log_warn("hostile: %.*s: heard %u %.*s", VIEW_ARG(name), m->type, VIEW_ARG(m->body));
+    } else if (liar && m->id == liar->tunnel) {
+        heard_of_tunnel(m);
+    }
 }
 
 #endif

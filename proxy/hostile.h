@@ -1,10 +1,11 @@
 /*
  * Hostile builds only (make HOSTILE=1): what this process would try if an attacker had taken it
- * over. role_args.misbehave names one thing; the outcome is a log line, "hostile: NAME: denied 1",
+ * over. role_args.misbehave names one thing, of all lanes or "LANE/NAME" of one; the outcome is a log line, "hostile: NAME: denied 1",
  * "hostile: NAME: succeeded" or "hostile: NAME: heard 4", unless seccomp ends the process first.
  *
  *   after narrowing: open-file[=PATH], socket, connect-listener=ADDRESS:PORT (IPv4), ptrace, exec, signal-parent, send-fd
- *   with a policy:   open-unlisted, wrong-sni=AUTHORITY, flood, bad-message, huge-credit
+ *   with a policy:   open-unlisted[=AUTHORITY], wrong-sni=AUTHORITY, flood, bad-message, huge-credit,
+ *                    request=AUTHORITY|PLACEHOLDER[|PROXY-AUTHORIZATION]: a GET, and all that is heard of it
  *
  * In other builds these are nothing.
  */
@@ -18,7 +19,7 @@
 
 void proxy_hostile_narrowed(const struct role_args *args);
 void proxy_hostile_serve(struct proxy *p, const struct role_args *args);
-/* An answer to a tunnel that no client has. */
+/* An answer to a tunnel or an exchange that no client has. */
 void proxy_hostile_heard(const struct message *m);
 
 #else

@@ -619,23 +619,24 @@ def run_files(names, world):
                 if chosen in case.name:
                     runner.run(report, case)
         # The record of a whole theme still verifies, and its processes are those that began it.
-        report.run(secrets_are_in_no_file, place, secrets)
-        report.run(placeholders_are_in_no_log, place, hidden(place))
+        place.secret_values, place.hidden_values = secrets, hidden(place)
+        report.run(secrets_are_in_no_file, place)
+        report.run(placeholders_are_in_no_log, place)
         report.run(no_process_was_lost, place)
     finally:
         place.__exit__()
     report.end()
 
 
-def secrets_are_in_no_file(place, secrets):
-    check_secrets_at_rest(place, secrets)
+def secrets_are_in_no_file(place):
+    check_secrets_at_rest(place, place.secret_values)
 
 
-def placeholders_are_in_no_log(place, placeholders):
+def placeholders_are_in_no_log(place):
     for path in (place.path("exeatd.log"), place.path("state", "audit", "audit.jsonl")):
         with open(path, "rb") as f:
             content = f.read()
-        for placeholder in placeholders:
+        for placeholder in place.hidden_values:
             assert placeholder.encode() not in content, "%s holds a placeholder" % path
 
 

@@ -458,11 +458,11 @@ class Report:
     def skip(self, name, why):
         print("skip %s: %s" % (name, why), flush=True)
 
-    def run(self, function, *args):
-        """A test is a function whose name is a sentence."""
-        name = function.__name__.replace("_", " ")
+    def run(self, function, subject, where=None):
+        """A test is a function whose name is a sentence, of a subject; where: in which of several worlds."""
+        name = function.__name__.replace("_", " ") + (" (%s)" % where if where else "")
         try:
-            function(*args)
+            function(subject)
         except AssertionError as failure:
             self.bad(name, failure if str(failure) else "line %d: an assertion" % traceback.extract_tb(failure.__traceback__)[-1].lineno)
         except Exception as failure:  # a broken test is a failing test

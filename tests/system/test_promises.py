@@ -518,7 +518,7 @@ def p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself(report):
             return
         mounted = True
         place.start()
-        report.run(fill_the_disk, place, audit, mount)
+        report.run(fill_the_disk, place)
     finally:
         place.__exit__()
         if mounted:
@@ -526,7 +526,8 @@ def p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself(report):
             subprocess.run(["rm", "-rf", place.directory], check=False)
 
 
-def fill_the_disk(place, audit, _):
+def fill_the_disk(place):
+    audit = place.path("state", "audit")
     assert is_served(place)
     with open(os.path.join(audit, "ballast"), "wb", 0) as f:
         try:

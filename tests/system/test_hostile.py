@@ -1,0 +1,305 @@
+"""Processes that misbehave on purpose (make HOSTILE=1; proxy/hostile.h, egress/hostile.h): what an attacker who took
+over a proxy or an egress would try. Each in both forms, a lane of one sandbox and a shared listener."""
+import base64
+import os
+import re
+import socket
+import subprocess
+import threading
+
+from case_world import token
+from helpers import HOSTS, SECRET, ask_quietly, exists, is_served, resident, small_place
+from place import BUILD, Report, wait_for
+
+HOSTILE = BUILD if BUILD.rstrip("/").endswith("hostile") else os.path.join(BUILD, "hostile")
+LANES = {"lane of one sandbox": {"a": "sandbox a", "b": "sandbox b"},
+         "shared lane": {"a": "shared a c", "b": "sandbox b"}}
+KILLED = "signal 31 (a call it may not make)"
+
+
+class Canary:
+    """A server that writes down whatever reaches it."""
+
+    def __init__(self):
+        self.server = socket.create_server(("127.0.0.1", 0))
+        self.port, self.got, self.connections = self.server.getsockname()[1], b"", 0
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                s, _ = self.server.accept()
+            except OSError:
+                return
+            self.connections += 1
+            s.settimeout(1)
+            try:
+                self.got += s.recv(100)
+            except OSError:
+                pass
+            s.close()
+
+
+class Stage:
+    """A place that was set up by honest processes and is started again with hostile ones."""
+
+    def __init__(self, listeners):
+        self.shared = listeners["a"].startswith("shared")
+        self.place = small_place(listeners=listeners, sandboxes=("a", "b", "c") if self.shared else ("a", "b"),
+                                 dns={h: ["127.0.0.1"] for h in HOSTS})
+        self.place.start()
+        self.port = self.place.values["port"]
+        self.place.stop()
+        self.canary = Canary()
+
+    def close(self):
+        self.place.__exit__()
+        self.canary.server.close()
+
+    def misbehave(self, name):
+        """Starts the hostile daemon; the log lines of the misbehaviour."""
+        place, self.name = self.place, name.partition("=")[0].replace("egress:", "").replace("1/", "")
+        place.upstream.forget()
+        place.resolver.asked.clear()
+        self.canary.connections = 0
+        self.from_ = len(place.log())
+        with open(place.path("exeatd.log"), "ab") as log:
+            place.daemon = subprocess.Popen(
+                [os.path.join(HOSTILE, "exeatd"), "--config", place.path("exeat.conf"), "--misbehave", name],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        if name.startswith("1/"):
+            return []
+        return self.lines(r"hostile: %s: .*|ended: signal 31 .*" % re.escape(self.name))
+
+    def lines(self, pattern, seconds=15):
+        def look():
+            return re.findall(pattern, self.place.log()[self.from_:])
+        return wait_for(lambda: look() or (self.place.daemon.poll() is not None and look()), seconds) or []
+
+    def nothing_left(self):
+        place = self.place
+        assert place.upstream.requests == [] and place.upstream.connections == 0, place.upstream.requests
+        assert place.resolver.asked == [], place.resolver.asked
+        assert self.canary.connections == 0, "the canary got %r" % self.canary.got
+
+    def end(self):
+        self.place.stop()
+        assert not exists(self.place.daemon.pid)
+
+
+def denied(stage, name):
+    """The misbehaviour happens, fails, and nothing leaves."""
+    lines = stage.misbehave(name)
+    try:
+        assert lines, "it did not happen: %s" % stage.place.log()[stage.from_:][-500:]
+        for line in lines:
+            assert "denied" in line or KILLED in line, line
+        stage.nothing_left()
+    finally:
+        stage.end()
+
+
+# ---- a hostile proxy ----
+
+def p1_a_hostile_proxy_cannot_read_the_vault(stage):
+    denied(stage, "open-file=" + stage.place.path("state", "vault", "vault.db"))
+
+
+def p1_a_hostile_proxy_cannot_read_the_cas_key(stage):
+    denied(stage, "open-file=" + stage.place.path("state", "ca", "ca.key"))
+
+
+def p1_a_hostile_proxy_cannot_open_any_file(stage):
+    denied(stage, "open-file")
+
+
+def p1_a_hostile_proxy_cannot_make_a_socket(stage):
+    denied(stage, "socket")
+
+
+def p1_a_hostile_proxy_cannot_turn_its_listener_into_a_connector(stage):
+    denied(stage, "connect-listener=127.0.0.1:%d" % stage.canary.port)
+
+
+def p1_a_hostile_proxy_cannot_trace_its_parent(stage):
+    denied(stage, "ptrace")
+
+
+def p1_a_hostile_proxy_cannot_run_a_program(stage):
+    denied(stage, "exec")
+
+
+def p1_a_hostile_proxy_cannot_signal_others(stage):
+    denied(stage, "signal-parent")
+
+
+def p1_a_hostile_proxy_cannot_pass_a_descriptor_on(stage):
+    denied(stage, "send-fd")
+
+
+def heard(stage, name, *expected):
+    """What egress tells a hostile proxy: numbers of lane messages, all of them among the expected ones."""
+    lines = stage.misbehave(name)
+    try:
+        assert lines, "nothing was heard: %s" % stage.place.log()[stage.from_:][-500:]
+        for line in lines:
+            found = re.search(r"heard (\d+)", line)
+            assert found and int(found.group(1)) in expected, line
+        stage.nothing_left()
+    finally:
+        stage.end()
+
+
+REFUSED, LEAF, ALERT = 2, 3, 4
+
+
+def p5_a_hostile_proxy_gets_no_tunnel_to_a_name_that_is_not_listed(stage):
+    heard(stage, "open-unlisted=evil.test:443", REFUSED)
+
+
+def p5_a_hostile_proxy_gets_no_tunnel_to_an_address(stage):
+    heard(stage, "open-unlisted=127.0.0.1:%d" % stage.canary.port, REFUSED)
+
+
+def p3_a_hostile_proxy_gets_no_leaf_for_another_name_than_the_tunnels(stage):
+    heard(stage, "wrong-sni=api.allowed.test:%d" % stage.port, *((REFUSED,) if stage.shared else (ALERT,)) + (REFUSED, ALERT))
+
+
+def request_of(stage, sandbox, placeholder_of):
+    proof = ""
+    if stage.shared:
+        proof = "Basic " + base64.b64encode(("%s:%s" % (sandbox, token(stage.place, sandbox))).encode()).decode()
+    return "request=api.allowed.test:%d|%s|%s" % (stage.port, stage.place.placeholder(placeholder_of, "demo-key"), proof)
+
+
+def p7_a_hostile_proxy_cannot_use_another_lanes_placeholder(stage):
+    lines = stage.misbehave(request_of(stage, "a", "b"))
+    try:
+        # Both lanes misbehave alike; b's own proxy tells the truth with it.
+        answers = wait_for(lambda: [l for l in stage.lines(r"proxy 1: warn: hostile: request: heard .*")
+                                    if "foreign_credential" in l], 10)
+        assert lines and answers, stage.place.log()[stage.from_:][-800:]
+        wrong = [r for r in stage.place.records() if r.get("sandbox") == "a" and r["kind"] == "decision"]
+        assert wrong and wrong[-1]["reason"] == "placeholder_wrong_identity", wrong[-1:]
+    finally:
+        stage.end()
+
+
+def p2_a_hostile_proxy_never_hears_a_secret(stage):
+    """It asks with what is its own, the upstream says back all that it got, and the secret is not in it."""
+    place = stage.place
+    place.upstream.script = lambda r, s: b"HTTP/1.1 200 OK\r\nX-Echo: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        SECRET.encode(), len(r), r)
+    stage.misbehave(request_of(stage, "a", "a"))
+    try:
+        assert wait_for(lambda: [l for l in stage.lines(r"proxy 1: warn: hostile: request: heard 9.*")], 15), \
+            place.log()[stage.from_:][-800:]
+        text = place.log()[stage.from_:]
+        assert place.upstream.requests and SECRET.encode() in place.upstream.requests[0], "it was not served"
+        assert "authorization: Bearer ****" in text, text[-800:]
+        assert SECRET not in text
+    finally:
+        stage.end()
+
+
+def p10_a_hostile_proxy_that_floods_harms_nobody_else(stage):
+    stage.misbehave("1/flood")
+    try:
+        assert is_served(stage.place, "b", 20), "the other lane is not served"
+        before = resident(stage.place.pids()[("egress", 1)])
+        for _ in range(20):
+            answer = ask_quietly(stage.place, sandbox="b")
+            assert answer.status == 200, answer
+        after = resident(stage.place.pids()[("egress", 1)])
+        assert after < before + (32 << 20), "egress grew from %d to %d" % (before, after)
+    finally:
+        stage.end()
+
+
+def p10_a_hostile_proxys_nonsense_ends_only_its_own_lane(stage):
+    stage.misbehave("1/bad-message")
+    try:
+        # It does so again and again, and is started again; those that all share stay, and the other lane is served.
+        assert stage.lines(r"proxy 1 ended"), stage.place.log()[stage.from_:][-500:]
+        text = stage.place.log()[stage.from_:]
+        for role in ("broker", "ca", "dialer", "audit", "control"):
+            assert "parent: warn: %s ended" % role not in text, text[-800:]
+        stage.nothing_left()
+        assert is_served(stage.place, "b"), "the other lane is not served"
+    finally:
+        stage.end()
+
+
+def p10_a_hostile_proxys_credit_harms_nobody_else(stage):
+    stage.misbehave("1/huge-credit")
+    try:
+        wait_for(lambda: "parent: info: ready" in stage.place.log()[stage.from_:], 15)
+        for _ in range(5):
+            assert ask_quietly(stage.place, sandbox="b").status == 200
+        text = stage.place.log()[stage.from_:]
+        for role in ("broker", "ca", "dialer", "audit", "control"):
+            assert "parent: warn: %s ended" % role not in text, text[-800:]
+    finally:
+        stage.end()
+
+
+# ---- a hostile egress ----
+
+def p1_a_hostile_egress_cannot_read_the_vault(stage):
+    denied(stage, "egress:open-file=" + stage.place.path("state", "vault", "vault.db"))
+
+
+def p1_a_hostile_egress_cannot_make_a_socket(stage):
+    denied(stage, "egress:socket")
+
+
+def p5_a_hostile_egress_cannot_reach_a_name_that_is_not_listed(stage):
+    denied(stage, "egress:dial=evil.test:443")
+
+
+def p5_a_hostile_egress_cannot_reach_an_address_that_is_not_listed(stage):
+    denied(stage, "egress:dial=127.0.0.1:%d" % stage.canary.port)
+
+
+def p5_a_hostile_egress_cannot_reach_another_port(stage):
+    denied(stage, "egress:dial=api.allowed.test:%d" % stage.canary.port)
+
+
+def p5_a_hostile_egress_gets_no_leaf_for_a_name_that_is_not_listed(stage):
+    denied(stage, "egress:leaf=evil.test:443")
+
+
+def p7_a_hostile_egress_gets_no_secret_with_a_placeholder_it_made_up(stage):
+    denied(stage, "egress:lease=a/demo-key@api.allowed.test:%d" % stage.port)
+
+
+def p7_a_hostile_egress_gets_no_secret_for_another_lanes_sandbox(stage):
+    denied(stage, "egress:lease=b/demo-key@api.allowed.test:%d" % stage.port)
+
+
+def p7_a_hostile_egress_gets_no_secret_for_another_host(stage):
+    denied(stage, "egress:lease=a/demo-key@open.allowed.test:%d" % stage.port)
+
+
+TESTS = [f for n, f in globals().items() if re.match(r"p\d+_a_hostile", n)]
+
+
+def main():
+    report = Report()
+    chosen = os.environ.get("EXEAT_CASE", "")
+    if not os.path.exists(os.path.join(HOSTILE, "exeatd")):
+        report.skip("hostile processes", "there is no hostile build in %s (make HOSTILE=1)" % HOSTILE)
+        report.end()
+    for lane, listeners in LANES.items():
+        stage = Stage(listeners)
+        try:
+            for test in TESTS:
+                if chosen in test.__name__:
+                    report.run(test, stage, lane)
+        finally:
+            stage.close()
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -122,6 +122,15 @@ struct filter {
     bool failed;
 };
 
+/* Conditions on an argument: it is x; none of the bits is set in it. */
+static struct scmp_arg_cmp equals(unsigned argument, scmp_datum_t x) {
+    return (struct scmp_arg_cmp){.arg = argument, .op = SCMP_CMP_EQ, .datum_a = x};
+}
+
+static struct scmp_arg_cmp lacks(unsigned argument, scmp_datum_t bits) {
+    return (struct scmp_arg_cmp){.arg = argument, .op = SCMP_CMP_MASKED_EQ, .datum_a = bits};
+}
+
 static void allow(struct filter *f, int call) {
     /* A call this architecture does not have is no error: there is nothing to allow. */
     int result = seccomp_rule_add(f->ctx, SCMP_ACT_ALLOW, call, 0);
@@ -146,32 +155,30 @@ static void allow_all(struct filter *f, const int *calls, size_t n) {
 }
 
 static void allow_memory(struct filter *f) {
-    allow_when(f, SCMP_SYS(mmap), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
-    allow_when(f, SCMP_SYS(mprotect), SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0));
+    allow_when(f, SCMP_SYS(mmap), lacks(2, PROT_EXEC));
+    allow_when(f, SCMP_SYS(mprotect), lacks(2, PROT_EXEC));
 }
 
 static void allow_fcntl(struct filter *f) {
     static const int commands[] = {F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        allow_when(f, SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)commands[i]));
+        allow_when(f, SCMP_SYS(fcntl), equals(1, (scmp_datum_t)commands[i]));
 }
 
 static void allow_options(struct filter *f) {
-    allow_both(f, SCMP_SYS(setsockopt), SCMP_A1(SCMP_CMP_EQ, IPPROTO_TCP),
-               SCMP_A2(SCMP_CMP_EQ, TCP_NODELAY));
-    allow_both(f, SCMP_SYS(setsockopt), SCMP_A1(SCMP_CMP_EQ, SOL_SOCKET),
-               SCMP_A2(SCMP_CMP_EQ, SO_LINGER));
+    allow_both(f, SCMP_SYS(setsockopt), equals(1, IPPROTO_TCP), equals(2, TCP_NODELAY));
+    allow_both(f, SCMP_SYS(setsockopt), equals(1, SOL_SOCKET), equals(2, SO_LINGER));
     allow(f, SCMP_SYS(getsockopt));
     allow(f, SCMP_SYS(getpeername));
     allow(f, SCMP_SYS(getsockname));
     /* Only the writing side: shutting a listener down would make it a socket that can connect. */
-    allow_when(f, SCMP_SYS(shutdown), SCMP_A1(SCMP_CMP_EQ, SHUT_WR));
+    allow_when(f, SCMP_SYS(shutdown), equals(1, SHUT_WR));
 }
 
 static void allow_connecting(struct filter *f) {
     static const int families[] = {AF_INET, AF_INET6};
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        allow_when(f, SCMP_SYS(socket), SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)families[i]));
+        allow_when(f, SCMP_SYS(socket), equals(0, (scmp_datum_t)families[i]));
     allow_all(f, connect_calls, sizeof connect_calls / sizeof *connect_calls);
 }
 
@@ -186,7 +193,7 @@ static void allow_groups(struct filter *f, unsigned groups) {
     if (groups & SEND_FD)
         allow(f, SCMP_SYS(sendmsg));
     if ((groups & SEND) && !(groups & CONNECT))
-        allow_when(f, SCMP_SYS(sendto), SCMP_A4(SCMP_CMP_EQ, 0));
+        allow_when(f, SCMP_SYS(sendto), equals(4, 0));
     if (groups & CONNECT)
         allow_connecting(f);
     else if (groups & OPTIONS)

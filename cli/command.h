@@ -9,8 +9,8 @@
 
 /* Exit codes, the same for every command. */
 enum exit_code {
-    EXIT_YES = 0,         /* success, allowed */
-    EXIT_NO = 1,          /* a negative answer: denied, a finding, verification failed */
+    EXIT_YES = 0, /* success, allowed */
+    EXIT_NO = 1,  /* a negative answer: denied, a finding, verification failed */
     EXIT_USAGE = 2,
     EXIT_INVALID = 3,     /* invalid policy or configuration */
     EXIT_UNREACHABLE = 4, /* the daemon */
@@ -24,9 +24,9 @@ struct cli {
 };
 
 struct command {
-    const char *noun, *verb;  /* verb NULL: the noun alone */
-    const char *arguments;    /* "NAME [--like PREFIX] [--file FILE]" */
-    const char *summary;      /* one line */
+    const char *noun, *verb; /* verb NULL: the noun alone */
+    const char *arguments;   /* "NAME [--like PREFIX] [--file FILE]" */
+    const char *summary;     /* one line */
     /* argv[0] is the first argument behind noun and verb; returns an exit_code. */
     int (*run)(const struct cli *cli, int argc, char **argv);
 };

@@ -16,7 +16,7 @@ RANK = {folder: rank for rank, folders in enumerate(ORDER) for folder in folders
 
 # Processes: what others may know of them. Nothing else is included from outside their folder.
 PROCESSES = ["daemon", "cli", "proxy", "egress", "broker", "ca", "audit"]
-SHARED = ["*/*_messages.h", "audit/record.h", "audit/chain.h", "ca/mint.h"]
+SHARED = ["*/*_messages.h", "audit/record.h", "audit/stream.h", "audit/chain.h", "ca/mint.h"]
 
 # What a folder may include beyond that: `daemon` starts every role by its entry header; `cli` reads the
 # configuration, and makes keys, verifies chains and reads vaults without the processes that own them.

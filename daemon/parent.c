@@ -485,6 +485,7 @@ static int prepare(struct parent *p) {
     if (result != 0)
         return 3;
     buf_init(&p->base, 64 << 20);
+    buf_init(&p->candidate, 64 << 20);
     buf_init(&p->registry, CHANNEL_BODY_MAX);
     p->loop = loop_new();
     p->text = p->loader_fd = -1;

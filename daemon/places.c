@@ -49,6 +49,24 @@ static bool complain(const char *path, const char *what) {
     return false;
 }
 
+/* A role with a uid of its own must be able to walk to its directory. */
+static bool check_way(const char *path) {
+    char way[4096];
+    struct stat st;
+    snprintf(way, sizeof way, "%s", path);
+    for (char *slash = strrchr(way, '/'); slash && slash != way; slash = strrchr(way, '/')) {
+        *slash = 0;
+        if (stat(way, &st) == 0 && (st.st_mode & 001) == 0) {
+            log_fatal("%s: is closed to others, and the roles that own folders in %s run as users "
+                      "of their own: "
+                      "`chmod o+x` it, or move the state directory",
+                      way, path);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Files of an earlier owner (the daemon ran as somebody else) are given to the present one. */
 static bool make_directory(const struct parent *p, enum role role) {
     char path[4096];
@@ -59,6 +77,8 @@ static bool make_directory(const struct parent *p, enum role role) {
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return complain(path, "is not a directory");
     uid_t uid = place_uid(p, role, 0);
+    if (uid != getuid() && !check_way(path))
+        return false;
     if (st.st_uid != uid && (!places_separate() || lchown(path, uid, uid) != 0))
         return complain(path, "belongs to somebody else");
     if ((st.st_mode & 077) != 0 && chmod(path, 0700) != 0)

@@ -28,6 +28,27 @@ static void keep_error(struct parent *p, struct view text) {
         log_warn("%s", log_text(view_cut(&text, '\n'), line, sizeof line));
 }
 
+/*
+ * Listeners are bound and lanes run: a text that gives a lane to another sandbox would confuse
+ * identities. Who is served on a shared lane may change.
+ */
+static bool same_lanes(const struct parent *p, struct view text) {
+    struct bundle now, then;
+    struct lane_info x, y;
+    if (p->generation == 0)
+        return true;
+    if (bundle_read(buf_view(&p->base), &now) != 0 || bundle_read(text, &then) != 0 ||
+        !view_equal(now.own_addresses, then.own_addresses))
+        return false;
+    struct view a = now.lanes, b = then.lanes;
+    while (bundle_lane(&a, &x)) {
+        if (!bundle_lane(&b, &y) || x.id != y.id || x.shared != y.shared ||
+            (!x.shared && !view_equal(x.names, y.names)))
+            return false;
+    }
+    return !bundle_lane(&b, &y);
+}
+
 static void use_loaded(struct parent *p) {
     struct reader r = reader_of(buf_view(&p->loaded));
     bool ok = read_u8(&r) == 1;
@@ -36,8 +57,16 @@ static void use_loaded(struct parent *p) {
         parent_loaded(p, ERR_BAD, view_str(p->load_error));
         return;
     }
-    buf_reset(&p->base);
-    buf_put(&p->base, r.rest);
+    if (!same_lanes(p, r.rest)) {
+        keep_error(
+            p,
+            VIEW(
+                "listen lines were changed, removed or reordered: that takes a restart of exeatd"));
+        parent_loaded(p, ERR_BAD, view_str(p->load_error));
+        return;
+    }
+    buf_reset(&p->candidate);
+    buf_put(&p->candidate, r.rest);
     p->load_error[0] = 0;
     p->rollout.wanted = true;
     rollout_begin(p);
@@ -106,7 +135,8 @@ static int make_text(struct parent *p) {
     struct bundle b;
     struct buf out;
     int fd = -1;
-    if (bundle_read(buf_view(&p->base), &b) != 0)
+    struct view base = buf_len(&p->candidate) > 0 ? buf_view(&p->candidate) : buf_view(&p->base);
+    if (bundle_read(base, &b) != 0)
         return -1;
     b.registry = buf_view(&p->registry);
     p->limits = b.limits;
@@ -159,6 +189,12 @@ static void finish(struct parent *p) {
 static void commit(struct parent *p) {
     uint32_t number = p->rollout.number;
     finish(p);
+    if (buf_len(&p->candidate) > 0) {
+        struct buf old = p->base;
+        p->base = p->candidate;
+        p->candidate = old;
+        buf_reset(&p->candidate);
+    }
     if (p->text >= 0)
         close(p->text);
     p->text = p->rollout.text;
@@ -178,6 +214,8 @@ static void commit(struct parent *p) {
 static void abandon(struct parent *p, const char *why) {
     finish(p);
     close(p->rollout.text);
+    /* What nobody uses is not tried again with the next change of the registry. */
+    buf_reset(&p->candidate);
     keep_error(p, view_str(why));
     parent_loaded(p, ERR_BAD, view_str(p->load_error));
     /* Who came up meanwhile has no generation yet. */
@@ -209,7 +247,7 @@ static void on_late(evutil_socket_t fd, short what, void *ctx) {
 
 /* The first generation waits for everybody; later ones for whoever is up. */
 static bool may_begin(const struct parent *p) {
-    if (p->stopping || !p->has_registry || buf_len(&p->base) == 0)
+    if (p->stopping || !p->has_registry || (buf_len(&p->base) == 0 && buf_len(&p->candidate) == 0))
         return false;
     for (const struct process *of = p->processes; of && p->generation == 0; of = of->next)
         if (of->role != ROLE_PARENT && of->state != PROCESS_UP)

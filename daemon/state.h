@@ -63,8 +63,8 @@ struct parent {
     struct process *processes; /* in the order in which they are started */
     struct event *signals[4];
 
-    /* the newest text that was loaded, and what the broker has issued */
-    struct buf base, registry;
+    /* the text in use, one that was loaded and is to replace it, and what the broker has issued */
+    struct buf base, candidate, registry;
     bool has_registry;
     struct rollout rollout;
     uint32_t generation; /* in use; 0: none yet */

@@ -234,24 +234,3 @@ void child_bad_peer(struct child *c, enum role role, uint32_t lane) {
     buf_put_u32(b, lane);
     channel_end(c->channel);
 }
-
-int child_read_file(int fd, size_t max, struct buf *out) {
-    int result = 0;
-    for (;;) {
-        uint8_t *p = buf_reserve(out, 4096);
-        ssize_t n = p ? read(fd, p, 4096) : 0;
-        if (!p || buf_len(out) + (size_t)(n > 0 ? n : 0) > max) {
-            result = ERR_LIMIT;
-            break;
-        }
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            result = n < 0 ? ERR_SYSTEM : 0;
-            break;
-        }
-        buf_commit(out, (size_t)n);
-    }
-    close(fd);
-    return result;
-}

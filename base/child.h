@@ -77,7 +77,4 @@ struct channel *child_channel(struct child *c);
 /* Reports a peer whose channel this role dropped. */
 void child_bad_peer(struct child *c, enum role role, uint32_t lane);
 
-/* Reads all of fd (at most max bytes) into out and closes fd. ERR_SYSTEM, ERR_LIMIT. */
-MUST_USE int child_read_file(int fd, size_t max, struct buf *out);
-
 #endif

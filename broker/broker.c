@@ -1,6 +1,7 @@
 #include "broker/broker.h"
 
 #include "base/child.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rights.h"
@@ -87,7 +88,7 @@ static int on_file(void *ctx, struct view name, int fd) {
         return ERR_BAD;
     }
     buf_init_secret(&text, 2 * KEY_FILE_MAX);
-    if (child_read_file(fd, KEY_FILE_MAX, &text) != 0)
+    if (file_read(fd, KEY_FILE_MAX, &text) != 0)
         log_warn("vault.key: it cannot be read");
     custody_open(&b->custody, buf_view(&text));
     buf_free(&text);

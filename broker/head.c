@@ -1,6 +1,6 @@
 #include "broker/head.h"
 
-#include "base/child.h"
+#include "base/file.h"
 #include "base/secret.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int head_read(const char *path, const struct seal_keys *keys, uint64_t *counter)
     if (fd < 0)
         return errno == ENOENT ? ERR_MISSING : ERR_SYSTEM;
     buf_init(&text, HEAD_MAX + 4096);
-    int result = child_read_file(fd, HEAD_MAX, &text);
+    int result = file_read(fd, HEAD_MAX, &text);
     struct view rest = buf_view(&text);
     bool found = false;
     while (result == 0 && !found && rest.n > 0)
@@ -44,23 +44,11 @@ int head_read(const char *path, const struct seal_keys *keys, uint64_t *counter)
     return found ? 0 : result == ERR_SYSTEM ? ERR_SYSTEM : ERR_CRYPTO;
 }
 
-static int write_all(int fd, struct view v) {
-    while (v.n > 0) {
-        ssize_t n = write(fd, v.p, v.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return ERR_SYSTEM;
-        v = view_skip(v, (size_t)n);
-    }
-    return 0;
-}
-
 static int write_new(const char *path, struct view text) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return ERR_SYSTEM;
-    int result = write_all(fd, text);
+    int result = file_write(fd, text);
     if (result == 0 && fsync(fd) != 0)
         result = ERR_SYSTEM;
     if (close(fd) != 0)

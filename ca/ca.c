@@ -2,6 +2,7 @@
 
 #include "audit/stream.h"
 #include "base/child.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/secret.h"
@@ -78,7 +79,7 @@ static int on_file(void *ctx, struct view name, int fd) {
         close(fd);
         return ERR_MEMORY;
     }
-    return child_read_file(fd, KEY_FILE_MAX - READ_PIECE, out);
+    return file_read(fd, KEY_FILE_MAX - READ_PIECE, out);
 }
 
 /* Says in a fatal line what is wrong with the clock; false then. */

@@ -1,6 +1,6 @@
 #include "cli/client.h"
 
-#include "base/child.h"
+#include "base/file.h"
 #include "policy/errors.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ enum { CONFIG_MAX = 1 << 20, HEADER_FD = 1, OUR_ID = 1 };
 
 static int read_all(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int result = fd < 0 ? ERR_SYSTEM : child_read_file(fd, CONFIG_MAX, out);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, CONFIG_MAX, out);
     if (result == 0)
         return EXIT_YES;
     if (fd < 0 && errno == EACCES)

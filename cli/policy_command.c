@@ -1,4 +1,4 @@
-#include "base/child.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "policy/errors.h"
@@ -63,7 +63,7 @@ static int read_text(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
-    int err = child_read_file(fd, POLICY_TEXT_MAX, out);
+    int err = file_read(fd, POLICY_TEXT_MAX, out);
     return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err)) : EXIT_YES;
 }
 

@@ -2,6 +2,7 @@
 
 #include "audit/stream.h"
 #include "base/child.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/rights.h"
@@ -349,7 +350,7 @@ static int on_file(void *ctx, struct view name, int fd) {
     }
     buf_init(&text, 2 * UIDS_TEXT_MAX);
     c->n_uids = 0;
-    if (child_read_file(fd, UIDS_TEXT_MAX, &text) != 0 || read_uids(c, buf_view(&text)) != 0) {
+    if (file_read(fd, UIDS_TEXT_MAX, &text) != 0 || read_uids(c, buf_view(&text)) != 0) {
         log_warn(
             "the list of permitted users cannot be read: only root may use the control socket");
         c->n_uids = 0;

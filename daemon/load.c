@@ -1,6 +1,7 @@
 #include "daemon/load.h"
 
 #include "base/child.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "policy/errors.h"
 
@@ -21,7 +22,7 @@ int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
         buf_printf(why, "%s: %s\n", path, strerror(errno));
         return ERR_SYSTEM;
     }
-    int result = child_read_file(fd, max, out);
+    int result = file_read(fd, max, out);
     if (result != 0)
         buf_printf(why, "%s: %s\n", path, err_text(result));
     return result;
@@ -125,18 +126,6 @@ static void put_bundle(const struct loading *l, struct buf *out) {
     bundle_write(&b, out);
 }
 
-static int write_all(int fd, struct view v) {
-    while (v.n > 0) {
-        ssize_t n = write(fd, v.p, v.n);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return ERR_SYSTEM;
-        v = view_skip(v, (size_t)n);
-    }
-    return 0;
-}
-
 int load_main(const char *config_file) {
     static struct loading l;
     struct buf out;
@@ -162,7 +151,7 @@ int load_main(const char *config_file) {
         put_bundle(&l, &out);
     else
         buf_put(&out, buf_view(&l.why));
-    if (!buf_ok(&out) || write_all(PARENT_FD, buf_view(&out)) != 0)
+    if (!buf_ok(&out) || file_write(PARENT_FD, buf_view(&out)) != 0)
         return 1;
     return 0;
 }

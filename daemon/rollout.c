@@ -1,5 +1,6 @@
 #include "daemon/rollout.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "daemon/parent.h"
 #include "daemon/process.h"
@@ -120,16 +121,6 @@ void rollout_registry(struct parent *p, struct view registry) {
 
 /* ---- the text ---- */
 
-static int write_all(int fd, struct view v) {
-    while (v.n > 0) {
-        ssize_t n = write(fd, v.p, v.n);
-        if (n <= 0)
-            return ERR_SYSTEM;
-        v = view_skip(v, (size_t)n);
-    }
-    return 0;
-}
-
 /* Base and registry in one sealed memfd: nobody can change what the others read. */
 static int make_text(struct parent *p) {
     struct bundle b;
@@ -145,7 +136,7 @@ static int make_text(struct parent *p) {
     if (buf_ok(&out))
         fd = memfd_create("exeat-generation", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 &&
-        (write_all(fd, buf_view(&out)) != 0 ||
+        (file_write(fd, buf_view(&out)) != 0 ||
          fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
         close(fd);
         fd = -1;

@@ -1,6 +1,7 @@
 #include "egress/dialer.h"
 
 #include "base/child.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "egress/dials.h"
@@ -71,7 +72,7 @@ static size_t read_system_servers(struct resolver_server *out) {
     size_t line;
     buf_init(&text, RESOLV_CONF_MAX + 4096);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int result = fd < 0 ? ERR_SYSTEM : child_read_file(fd, RESOLV_CONF_MAX, &text);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, RESOLV_CONF_MAX, &text);
     if (result != 0)
         log_warn("%s: %s", path, fd < 0 ? strerror(errno) : err_text(result));
     else if ((result = resolv_conf_read(buf_view(&text), &conf, &line)) == ERR_BAD)

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/child.h"
+#include "base/file.h"
 #include "daemon/load.h"
 
 #include <stdio.h>
@@ -69,7 +70,7 @@ static bool load(const char *config, const char *policy, struct view *rest) {
     buf_free(&said);
     buf_init(&said, 32 << 20);
     assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    assert_int_equal(child_read_file(fd, 32 << 20, &said), 0);
+    assert_int_equal(file_read(fd, 32 << 20, &said), 0);
     struct view v = buf_view(&said);
     assert_true(v.n > 0);
     *rest = view_skip(v, 1);

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "base/child.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "broker/vault.h"
@@ -99,7 +99,7 @@ static void assert_holds(struct fixture *f, const char *name, const char *value,
 static void file_read(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
-    assert_int_equal(child_read_file(fd, 4 << 20, out), 0);
+    assert_int_equal(file_read(fd, 4 << 20, out), 0);
 }
 
 static void file_write(const char *path, struct view v) {

@@ -96,13 +96,13 @@ static void assert_holds(struct fixture *f, const char *name, const char *value,
     assert_int_equal(got, version);
 }
 
-static void file_read(const char *path, struct buf *out) {
+static void read_path(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY);
     assert_true(fd >= 0);
     assert_int_equal(file_read(fd, 4 << 20, out), 0);
 }
 
-static void file_write(const char *path, struct view v) {
+static void write_path(const char *path, struct view v) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, v.p, v.n), (ssize_t)v.n);
@@ -112,8 +112,8 @@ static void file_write(const char *path, struct view v) {
 static void file_copy(struct fixture *f, const char *from, const char *to) {
     struct buf b;
     buf_init(&b, 8 << 20);
-    file_read(path_in(f, from), &b);
-    file_write(path_in(f, to), buf_view(&b));
+    read_path(path_in(f, from), &b);
+    write_path(path_in(f, to), buf_view(&b));
     buf_free(&b);
 }
 
@@ -257,7 +257,7 @@ static void no_value_is_in_any_file(void **state) {
     assert_int_equal(add(f, "demo", first), 0);
     assert_int_equal(vault_rotate(f->vault, VIEW("demo"), view_str(second), 1), 0);
     buf_init(&b, 8 << 20);
-    file_read(path_in(f, "vault.db"), &b);
+    read_path(path_in(f, "vault.db"), &b);
     assert_int_equal(view_search(buf_view(&b), VIEW("sk-live")), buf_len(&b));
     buf_free(&b);
     struct stat st;
@@ -299,8 +299,8 @@ static void ad_06_no_flipped_byte_gives_a_wrong_value(void **state) {
     fill(f);
     buf_init(&good, 8 << 20);
     buf_init(&head, 8 << 20);
-    file_read(path_in(f, "vault.db"), &good);
-    file_read(path_in(f, "vault.head"), &head);
+    read_path(path_in(f, "vault.db"), &good);
+    read_path(path_in(f, "vault.head"), &head);
     for (size_t i = 0; i < buf_len(&good); i++) {
         uint8_t *at = good.p + good.pos + i;
         /* Pages are mostly unused space: there every 31st byte is enough. */
@@ -308,15 +308,15 @@ static void ad_06_no_flipped_byte_gives_a_wrong_value(void **state) {
             continue;
         uint8_t mask = (uint8_t)(1u << i % 8 | (i % 3 == 0 ? 0x80u : 0u));
         *at ^= mask;
-        file_write(path_in(f, "vault.db"), buf_view(&good));
+        write_path(path_in(f, "vault.db"), buf_view(&good));
         refused += !opens_with_the_truth(f);
         vault_close(f->vault);
         f->vault = NULL;
         *at ^= mask;
-        file_write(path_in(f, "vault.head"), buf_view(&head));
+        write_path(path_in(f, "vault.head"), buf_view(&head));
     }
     assert_true(refused > 500);
-    file_write(path_in(f, "vault.db"), buf_view(&good));
+    write_path(path_in(f, "vault.db"), buf_view(&good));
     assert_true(opens_with_the_truth(f));
     buf_free(&good);
     buf_free(&head);
@@ -327,11 +327,11 @@ static void ad_06_no_flipped_byte_of_the_head_is_accepted(void **state) {
     struct buf head;
     fill(f);
     buf_init(&head, 8 << 20);
-    file_read(path_in(f, "vault.head"), &head);
+    read_path(path_in(f, "vault.head"), &head);
     for (size_t i = 0; i + 1 < buf_len(&head); i++) {
         uint8_t *at = head.p + head.pos + i, was = *at;
         *at ^= 1;
-        file_write(path_in(f, "vault.head"), buf_view(&head));
+        write_path(path_in(f, "vault.head"), buf_view(&head));
         assert_false(opens_with_the_truth(f));
         *at = was;
     }
@@ -343,9 +343,9 @@ static void ad_06_a_cut_file_is_refused(void **state) {
     struct buf good;
     fill(f);
     buf_init(&good, 8 << 20);
-    file_read(path_in(f, "vault.db"), &good);
+    read_path(path_in(f, "vault.db"), &good);
     for (size_t n = 0; n < buf_len(&good); n += 509) {
-        file_write(path_in(f, "vault.db"), view_head(buf_view(&good), n));
+        write_path(path_in(f, "vault.db"), view_head(buf_view(&good), n));
         assert_false(opens_with_the_truth(f));
     }
     buf_free(&good);
@@ -475,7 +475,7 @@ static void a_damaged_vault_is_restored_and_kept_aside(void **state) {
     for (size_t i = 0; i < 2; i++) {
         vault_close(f->vault);
         f->vault = NULL;
-        file_write(path_in(f, damaged[i]), VIEW("damaged"));
+        write_path(path_in(f, damaged[i]), VIEW("damaged"));
         assert_int_not_equal(open_with(f, kek), 0);
         assert_int_equal(vault_restore(&f->vault, f->directory, kek, buf_view(&image), f->why), 0);
         assert_holds(f, "demo", first, 1);

@@ -233,14 +233,19 @@ class Place:
     policy, config: texts, in which {name} is replaced from `values` (ports, paths).
     secrets: {name: (value, like)}; sandboxes: names to add, in order. hosts: what the upstream's
     certificate names; they have addresses in the configuration, unless `dns` (name to addresses) gives
-    the daemon a resolver that writes down what it is asked.
+    the daemon a resolver that writes down what it is asked. user: the uid that daemon and commands
+    run as (root only), with copies of the programs, which that user can surely read.
     """
 
     def __init__(self, policy, listeners, secrets=None, sandboxes=(), config="", values=None, build=None, misbehave=None,
-                 hosts=("api.allowed.test",), dns=None):
-        self.build = build or BUILD
+                 hosts=("api.allowed.test",), dns=None, user=None):
+        self.build, self.user = build or BUILD, user
         self.directory = tempfile.mkdtemp(prefix="exeat-test-")
         os.chmod(self.directory, 0o755)
+        self.as_user = {"user": user, "group": user, "extra_groups": []} if user else {}
+        if user:
+            shutil.copy(os.path.join(self.build, "exeatd"), self.directory)
+            self.build = os.path.dirname(shutil.copy(os.path.join(self.build, "exeat"), self.directory))
         self.values = dict(values or {})
         self.policy_text, self.listeners, self.config_text = policy, listeners, config
         self.secrets, self.names, self.misbehave, self.hosts = secrets or {}, sandboxes, misbehave, hosts
@@ -282,7 +287,7 @@ class Place:
             lines.append("resolver 127.0.0.1:%d\n" % self.resolver.port)
         else:
             lines += ["host %s 127.0.0.1\n" % h for h in self.hosts if not h.replace(".", "").isdigit()]
-        if os.getuid() == 0:
+        if os.getuid() == 0 and not self.user:
             lines.append(UIDS)
         self.write("exeat.conf", "".join(lines) + self.fill(self.config_text))
         self.write_policy(self.policy_text)
@@ -292,7 +297,7 @@ class Place:
     def exeat(self, *args, stdin=None, check=True):
         """Runs the operator's command; its standard output."""
         done = subprocess.run([os.path.join(self.build, "exeat"), "--config", self.path("exeat.conf"), *args],
-                              input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                              input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **self.as_user)
         if check and done.returncode != 0:
             raise AssertionError("exeat %s: %d: %s" % (" ".join(args), done.returncode, done.stderr.decode()))
         self.last = done
@@ -307,7 +312,8 @@ class Place:
         command = [os.path.join(self.build, "exeatd"), "--config", self.path("exeat.conf")]
         if self.misbehave:
             command += ["--misbehave", self.misbehave]
-        self.daemon = subprocess.Popen(command, stdout=self.log_file, stderr=self.log_file, stdin=subprocess.DEVNULL)
+        self.daemon = subprocess.Popen(command, stdout=self.log_file, stderr=self.log_file, stdin=subprocess.DEVNULL,
+                                       **self.as_user)
         before = self.log().count("parent: info: ready")
         wait_for(lambda: self.daemon.poll() is not None or self.log().count("parent: info: ready") > before, 30)
         if self.daemon.poll() is not None or self.log().count("parent: info: ready") <= before:
@@ -317,6 +323,9 @@ class Place:
         self.configure()
         os.makedirs(self.path("state"), exist_ok=True)
         os.chmod(self.path("state"), 0o755)
+        if self.user:
+            os.chown(self.directory, self.user, self.user)
+            os.chown(self.path("state"), self.user, self.user)
         self.exeat("ca", "init")
         self.exeat("vault", "init")
         self.launch()

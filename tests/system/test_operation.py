@@ -1,0 +1,386 @@
+"""What an operator does and sees: reload, rotation, removal, restart, status, log, exit codes, systemd, signals."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+from helpers import POLICY, SECRET, ask, ask_quietly, exists, head, is_served, open_tls, small_place
+from place import OK_ANSWER, UIDS, Report, read_all, read_head, wait_for
+
+NEW_SECRET = "sk-demo-Rotated0123456789abcdefghijKLM"
+
+
+def code(place, *args, stdin=None):
+    place.exeat(*args, stdin=stdin, check=False)
+    return place.last.returncode
+
+
+def reload_with(place, text):
+    place.write_policy(text)
+    return code(place, "reload")
+
+
+# ---- reload ----
+
+def a_reload_cuts_what_the_new_policy_denies_while_it_runs(place):
+    going = threading.Event()
+
+    def script(request, stream):
+        stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not going.wait(0.02):
+            stream.sendall(b"x" * 100)
+        return None
+    place.upstream.script = script
+    try:
+        stream = open_tls(place)
+        stream.sendall(head(place, "GET /v1/items", placeholder=place.placeholder("a", "demo-key")))
+        top, _ = read_head(stream)
+        assert top.startswith(b"HTTP/1.1 200"), top
+        assert reload_with(place, POLICY.replace("GET HEAD /v1/items;", "")) == 0, place.last.stderr
+        stream.settimeout(5)
+        data = read_all(stream)  # ends: a cut, or the test's own time
+        assert len(data) < 900000
+        assert wait_for(lambda: [r for r in place.records() if r["kind"] == "outcome" and r.get("reason") == "cut"], 5), \
+            place.records()[-3:]
+    finally:
+        going.set()
+        place.upstream.script = lambda r, s: OK_ANSWER
+        assert reload_with(place, POLICY) == 0
+    assert is_served(place)
+
+
+def a_reload_lets_run_what_the_new_policy_allows_too(place):
+    going = threading.Event()
+
+    def script(request, stream):
+        stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345")
+        going.wait(10)
+        stream.sendall(b"67890")
+        return None
+    place.upstream.script = script
+    try:
+        stream = open_tls(place)
+        stream.sendall(head(place, "GET /v1/items", placeholder=place.placeholder("a", "demo-key")))
+        read_head(stream)
+        assert reload_with(place, POLICY + "\n# another text\n") == 0, place.last.stderr
+        going.set()
+        assert read_all(stream).endswith(b"67890")
+    finally:
+        going.set()
+        place.upstream.script = lambda r, s: OK_ANSWER
+        reload_with(place, POLICY)
+
+
+def a_bad_policy_keeps_the_old_one_and_shows_in_status(place):
+    before = json.loads(place.exeat("status", "--json"))["generation"]
+    assert reload_with(place, POLICY + "\nservice broken {") == 1
+    assert b"policy.exeat:" in place.last.stderr, place.last.stderr
+    assert ask(place).status == 200
+    assert code(place, "status") == 1 and b"REFUSED" in place.last.stdout, place.last
+    code(place, "status", "--json")
+    status = json.loads(place.last.stdout)
+    assert status["generation"] == before and "policy.exeat:" in status["policy_error"], status
+    assert reload_with(place, POLICY) == 0 and code(place, "status") == 0
+
+
+def a_bad_configuration_keeps_the_old_one(place):
+    with open(place.path("exeat.conf")) as f:
+        good = f.read()
+    place.write("exeat.conf", good + "nonsense\n")
+    try:
+        # The command reads the configuration itself, to find the control socket.
+        assert code(place, "status") == 3
+        before = len(place.log())
+        place.daemon.send_signal(signal.SIGHUP)
+        assert wait_for(lambda: "the new configuration is not used" in place.log()[before:], 5)
+    finally:
+        place.write("exeat.conf", good)
+    assert ask(place).status == 200
+    assert code(place, "reload") == 0
+
+
+def a_storm_of_hangups_harms_nothing(place):
+    for _ in range(200):
+        place.daemon.send_signal(signal.SIGHUP)
+    for _ in range(20):
+        assert ask_quietly(place).status in (200, 503)
+    assert is_served(place)
+    assert wait_for(lambda: code(place, "reload") == 0, 10)
+    assert ask(place).status == 200
+
+
+# ---- secrets and sandboxes ----
+
+def a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked(place):
+    assert ask(place).status == 200
+    place.exeat("secret", "rotate", "demo-key", stdin=NEW_SECRET.encode())
+    place.upstream.forget()
+    echo = (SECRET + " " + NEW_SECRET).encode()
+    place.upstream.script = lambda r, s: b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(echo), echo)
+    answer = ask(place)
+    place.upstream.script = lambda r, s: OK_ANSWER
+    assert NEW_SECRET.encode() in place.upstream.requests[0] and SECRET.encode() not in place.upstream.requests[0]
+    assert SECRET.encode() not in answer.bytes and NEW_SECRET.encode() not in answer.bytes, answer
+    listed = json.loads(place.exeat("secret", "list", "--json"))
+    assert NEW_SECRET not in json.dumps(listed) and "demo-key" in json.dumps(listed), listed
+    place.exeat("secret", "rotate", "demo-key", stdin=SECRET.encode())
+
+
+def rotation_under_load_gives_each_request_one_whole_value(place):
+    stop, bad = threading.Event(), []
+    place.upstream.forget()
+
+    def load():
+        while not stop.is_set():
+            answer = ask_quietly(place)
+            if answer.status != 200:
+                bad.append(answer)
+    threads = [threading.Thread(target=load) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for value in (NEW_SECRET, SECRET) * 4:
+        place.exeat("secret", "rotate", "demo-key", stdin=value.encode())
+    stop.set()
+    for t in threads:
+        t.join()
+    for request in place.upstream.requests:
+        assert (SECRET.encode() in request) != (NEW_SECRET.encode() in request), request
+    assert not bad, bad[:2]
+
+
+def secrets_that_would_break_a_field_are_refused(place):
+    for value in (b"", b"short", b"0123456789abcdef\r\nX: y", b"0123456789abcdef\x00", b"x" * 70000):
+        assert code(place, "secret", "add", "odd", stdin=value) == 1, (value[:30], place.last)
+    assert b"odd" not in place.exeat("secret", "list").encode()
+
+
+def a_removed_sandbox_is_refused(place):
+    place.add_sandbox("b")
+    assert ask(place, sandbox="b").status == 200
+    place.exeat("sandbox", "remove", "b")
+    place.upstream.forget()
+    answer = ask_quietly(place, sandbox="b")
+    assert answer.status in (401, 403) and place.upstream.requests == [], answer
+    place.add_sandbox("b")
+    assert ask(place, sandbox="b").status == 200
+
+
+def a_removed_secret_is_refused(place):
+    placeholder = place.placeholder("a", "demo-key")
+    place.exeat("secret", "remove", "demo-key")
+    place.upstream.forget()
+    answer = ask_quietly(place, placeholder=placeholder)
+    assert answer.status in (403, 503) and place.upstream.requests == [], answer
+    place.exeat("secret", "add", "demo-key", "--like", "sk-demo-", stdin=SECRET.encode())
+    place.add_sandbox("a")
+    place.add_sandbox("b")
+    assert ask(place).status == 200
+
+
+def a_restart_keeps_secrets_sandboxes_and_the_trail(place):
+    before = len(place.records())
+    place.stop()
+    assert place.daemon.returncode == 0, place.daemon.returncode
+    place.launch()
+    assert ask(place).status == 200
+    assert len(place.records()) > before
+    assert code(place, "log", "verify") == 0, place.last.stderr
+
+
+# ---- the log ----
+
+def the_log_is_a_table_that_can_be_narrowed(place):
+    ask(place, "GET /v1/items/7/share")
+    everything = place.exeat("log")
+    denied = place.exeat("log", "--denied")
+    assert "never" in denied and "never" in everything
+    assert len(denied.splitlines()) < len(everything.splitlines())
+    assert "api.allowed.test" in place.exeat("log", "--sandbox", "a", "--host", "api.allowed.test")
+    assert "api.allowed.test" not in place.exeat("log", "--host", "nowhere.test")
+    assert SECRET not in everything
+
+
+def the_log_verifies_with_a_head_that_was_kept(place):
+    place.write("kept.json", place.exeat("log", "head"))
+    ask(place)
+    assert code(place, "log", "verify") == 0, place.last.stderr
+    assert code(place, "log", "verify", "--head", place.path("kept.json")) == 0, place.last.stderr
+
+
+def the_log_can_be_followed(place):
+    follower = subprocess.Popen([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "log", "--follow"],
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    os.set_blocking(follower.stdout.fileno(), False)
+    got = []
+
+    def shows():
+        ask(place, "GET /v1/items/followed")
+        got.append(follower.stdout.read() or b"")
+        return b"/v1/items/followed" in b"".join(got)
+    try:
+        assert wait_for(shows, 10, 0.1), b"".join(got)[-300:]
+    finally:
+        follower.kill()
+        follower.wait()
+
+
+# ---- exit codes ----
+
+def exit_codes_are_those_of_the_manual(place):
+    assert code(place, "status") == 0
+    assert code(place, "help") == 0
+    assert code(place, "secret", "rotate", "nothing", stdin=b"0123456789abcdef0123") == 1
+    for usage in (("nonsense",), ("secret",), ("secret", "add"), ("status", "x"), ("log", "--nonsense"), ()):
+        assert code(place, *usage) == 2, usage
+    place.write("bad", "service {")
+    assert code(place, "policy", "check", place.path("bad")) == 3
+    assert code(place, "policy", "check", place.path("policy.exeat")) == 0
+    explain = ("policy", "explain", "--policy", place.path("policy.exeat"), "--sandbox", "a")
+    port = place.values["port"]
+    assert code(place, *explain, "GET", "https://api.allowed.test:%d/v1/items" % port) == 0, place.last
+    assert code(place, *explain, "GET", "https://evil.test/") == 1
+    place.write("elsewhere.conf", "state nowhere\npolicy policy.exeat\ncontrol nowhere.sock\n"
+                "listen tcp 127.0.0.1:1 { sandbox a }\n")
+    done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("elsewhere.conf"), "status"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.returncode == 4, done
+    if os.getuid() == 0:
+        done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "status"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, user=65534, group=65534, extra_groups=[])
+        assert done.returncode == 5, done
+
+
+# ---- the end of the daemon ----
+
+def a_killed_parent_leaves_no_process_behind(place):
+    pids = list(place.pids().values())
+    assert len(pids) >= 8
+    place.daemon.kill()
+    place.daemon.wait()
+    assert wait_for(lambda: not [p for p in pids if exists(p)], 5), [p for p in pids if exists(p)]
+    place.launch()
+    assert ask(place).status == 200
+    assert code(place, "log", "verify") == 0, place.last.stderr
+
+
+def sigterm_and_stop_end_it_in_order(place):
+    pids = list(place.pids().values())
+    place.exeat("stop")
+    assert place.daemon.wait(20) == 0
+    assert not [p for p in pids if exists(p)]
+    place.launch()
+    assert ask(place).status == 200
+
+
+TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
+         a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
+         a_bad_configuration_keeps_the_old_one, a_storm_of_hangups_harms_nothing,
+         a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,
+         rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
+         a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
+         the_log_is_a_table_that_can_be_narrowed, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
+         a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
+
+
+# ---- started otherwise ----
+
+def systemd_is_told_when_it_is_ready(_):
+    place = small_place()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+        listener.bind(place.path("notify"))
+        listener.settimeout(20)
+        os.environ["NOTIFY_SOCKET"] = place.path("notify")
+        try:
+            with place:
+                said = [listener.recv(100)]
+            said.append(listener.recv(100))
+        finally:
+            del os.environ["NOTIFY_SOCKET"]
+    assert b"READY=1" in said[0] and b"STOPPING=1" in said[1], said
+
+
+LAUNCHER = """
+import os, socket, sys
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+os.dup2(s.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def a_listener_can_come_from_socket_activation(_):
+    """The port is in use by the descriptor: had exeatd to bind it itself, it could not start."""
+    place = small_place()
+    with place:
+        place.stop()
+        with open(place.path("exeatd.log"), "ab") as log:
+            before = place.log().count("parent: info: ready")
+            place.daemon = subprocess.Popen(
+                [sys.executable, "-c", LAUNCHER, str(place.ports["a"]), os.path.join(place.build, "exeatd"), "--config",
+                 place.path("exeat.conf")], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+        assert wait_for(lambda: place.log().count("parent: info: ready") > before, 20), place.log()[-500:]
+        assert ask(place).status == 200
+
+
+def an_ordinary_user_can_run_it(_):
+    """All processes have the user's uid; seccomp and the rest are what keeps them apart."""
+    with small_place(user=65534 if os.getuid() == 0 else None) as place:
+        assert ask(place).status == 200
+        assert ask(place, placeholder="sk-demo-foreign").status == 403
+        for key, pid in place.pids().items():
+            with open("/proc/%d/status" % pid) as f:
+                text = f.read()
+            assert re.search(r"^Seccomp:\s*2$", text, re.M) and re.search(r"^NoNewPrivs:\s*1$", text, re.M), key
+
+
+def as_root_without_uids_it_is_refused(report):
+    name = "as root without uids it is refused"
+    if os.getuid() != 0:
+        report.skip(name, "needs root")
+        return
+    place = small_place()
+    try:
+        place.configure()
+        with open(place.path("exeat.conf")) as f:
+            text = f.read()
+        place.write("exeat.conf", text.replace(UIDS, ""))
+        os.makedirs(place.path("state"))
+        place.exeat("ca", "init")
+        place.exeat("vault", "init")
+        done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("exeat.conf")],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+        if done.returncode != 0 and b"uids" in done.stdout:
+            report.ok(name)
+        else:
+            report.bad(name, done)
+    finally:
+        place.__exit__()
+
+
+def main():
+    report = Report()
+    chosen = os.environ.get("EXEAT_CASE", "")
+    place = small_place()
+    try:
+        place.start()
+        for test in TESTS:
+            if chosen in test.__name__:
+                report.run(test, place)
+    finally:
+        place.__exit__()
+    for test in (systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation,
+                 an_ordinary_user_can_run_it):
+        if chosen in test.__name__:
+            report.run(test, None)
+    if chosen in "as_root_without_uids_it_is_refused":
+        as_root_without_uids_it_is_refused(report)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

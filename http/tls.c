@@ -166,7 +166,9 @@ static enum tls_result fail_by_library(struct tls *t) {
     long verdict = SSL_get_verify_result(t->ssl);
     const char *text = ERR_reason_error_string(code);
     t->failed = true;
-    if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING || (t->ended && code == 0))
+    /* OpenSSL 3.2 and later also name the system call that failed. */
+    bool by_system = code == 0 || ERR_SYSTEM_ERROR(code);
+    if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING || (t->ended && by_system))
         return TLS_CUT;
     if (t->is_client && verdict != X509_V_OK)
         text = X509_verify_cert_error_string(verdict);

@@ -199,10 +199,24 @@ static size_t count_open(struct lane *l, const struct upstream_key *key) {
     return n;
 }
 
+/* An idle connection may only bring session tickets, or its end. */
+static bool is_quiet(struct upstream *u) {
+    uint8_t byte;
+    size_t n = 0;
+    return upstream_read(u, &byte, 1, &n) == TLS_WANT_READ;
+}
+
+/* Asked again here: what came since the loop last looked must not be taken for the next answer (RS-03). */
 static struct upstream *take_idle(struct lane *l, const struct upstream_key *key) {
-    for (struct upstream *u = l->idle_newest; u; u = u->older)
-        if (key_equal(&u->key, key))
+    struct upstream *older;
+    for (struct upstream *u = l->idle_newest; u; u = older) {
+        older = u->older;
+        if (!key_equal(&u->key, key))
+            continue;
+        if (is_quiet(u))
             return u;
+        upstream_free(u);
+    }
     return NULL;
 }
 
@@ -259,23 +273,15 @@ static void handshake(struct upstream *u) {
     }
 }
 
-/* An idle connection may only bring session tickets, or its end. */
-static void read_idle(struct upstream *u) {
-    uint8_t byte;
-    size_t n = 0;
-    if (upstream_read(u, &byte, 1, &n) != TLS_WANT_READ)
-        upstream_free(u);
-}
-
 static void on_readable(evutil_socket_t fd, short what, void *ctx) {
     struct upstream *u = ctx;
     (void)fd;
     (void)what;
     if (u->state == UPSTREAM_HANDSHAKE)
         handshake(u);
-    else if (u->state == UPSTREAM_IDLE)
-        read_idle(u);
-    else
+    else if (u->state == UPSTREAM_IDLE && !is_quiet(u))
+        upstream_free(u);
+    else if (u->state == UPSTREAM_BUSY)
         exchange_readable(u->user);
 }
 

@@ -351,7 +351,7 @@ class Runner:
         self.place, self.values, self.default_host = place, values, default_host
         self.secrets, self.hidden = secrets, hidden
         self.trail = Trail(place)
-        self.settled = 0
+        self.settled, self.unsettled = 0, False
 
     # ---- sending ----
 
@@ -544,6 +544,17 @@ class Runner:
         return script
 
     def _run_once(self, case, values, at, data, reply, reply_at):
+        """Once more where the case before this one left a connection in the making: what came late was that one's."""
+        unsettled, self.unsettled = self.unsettled, "incomplete" in case.words("upstream")
+        try:
+            self._try_once(case, values, at, data, reply, reply_at)
+        except AssertionError:
+            if not unsettled:
+                raise
+            self.settled = len(self.trail.read())
+            self._try_once(case, values, at, data, reply, reply_at)
+
+    def _try_once(self, case, values, at, data, reply, reply_at):
         up = self.place.upstream
         up.forget()
         if self.place.resolver:

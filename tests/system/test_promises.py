@@ -399,8 +399,11 @@ def p9_a_changed_a_missing_and_a_cut_record_are_found(place):
         with open(path, "wb") as f:
             f.writelines(changed)
         assert verify(place, "--dir", copy) == 1, "%s: %d" % (what, place.last.returncode)
+    with open(place.path("head.json")) as f:
+        exported = json.load(f)["seq"]
     with open(path, "wb") as f:
-        f.writelines(lines[:middle])
+        f.writelines(l for l in lines if json.loads(l)["seq"] < exported)
+    assert verify(place, "--dir", copy) == 0, "a whole beginning: %s" % place.last.stderr.decode()
     assert verify(place, "--dir", copy, "--head", place.path("head.json")) == 1, "a cut tail is not found"
 
 

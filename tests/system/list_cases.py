@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Writes docs/cases.md: which test shows which case of the attack catalogue.
+
+  python3 tests/system/list_cases.py > docs/cases.md
+
+A case's tests are found by its id: in the files of tests/system/cases, and in function names ("rf_03_...") of the unit
+and system tests. The notes below say what is not shown and why; a case with neither test nor note is "open".
+"""
+import glob
+import os
+import re
+
+from cases import FOLDER, expand, parse
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+THEMES = [
+    ("HC", "Hostname canonicalisation", 17), ("IP", "Address literals and address ranges", 14),
+    ("WC", "Wildcards and rule semantics", 10), ("DN", "DNS", 9), ("TI", "TLS identity on the client side", 12),
+    ("TU", "Upstream TLS", 12), ("CT", "Ways in", 15), ("SM", "HTTP/1 parsing and request smuggling", 25),
+    ("RS", "Hostile or broken upstream answers", 11), ("H2", "HTTP/2", 12),
+    ("PN", "Path, query and method normalisation", 11), ("HD", "Header names, values and hop-by-hop games", 8),
+    ("WS", "WebSocket and Upgrade", 7), ("RD", "Redirects and locations", 5), ("PH", "Placeholder handling", 15),
+    ("RF", "Reflection, side channels", 11), ("PV", "Token provenance", 10),
+    ("GF", "Forges, registries, storage, OAuth", 9), ("SF", "Server-side fetch through an allowed API", 7),
+    ("AP", "GraphQL, JSON-RPC, MCP, gRPC", 7), ("RX", "Resource exhaustion", 11), ("AU", "Audit and logging", 7),
+    ("AD", "Admin surface, CA, vault, config, crash, clock", 10), ("XS", "Identity and cross-sandbox separation", 7),
+]
+
+H2 = "not built: HTTP/2 is not offered (ALPN says http/1.1 only), its preface is refused (CT-15)"
+BODY_RULE = "not built: rules read no bodies yet"
+HOST = "not exeat's: the network around it must leave the sandbox no other way (threat model)"
+
+NOTES = {
+    "HC-07": "the policy takes A-labels only",
+    "TI-03": H2,
+    "TI-06": "an address in SNI is refused as another name would be",
+    "CT-09": "not built: SOCKS is not spoken, its first byte is refused",
+    "CT-10": "not built: SOCKS is not spoken, its first byte is refused",
+    "CT-12": "not built: no transparent mode",
+    "CT-13": HOST,
+    "CT-14": "UDP: " + HOST + "; Alt-Svc is dropped (RS-10)",
+    "SM-03": "stricter than RFC 9112: only the lower-case word is taken",
+    "SM-14": "two extensions on one chunk line are refused by llhttp 8",
+    "WS-02": "not built: every upgrade is refused",
+    "WS-04": "not built: every upgrade is refused",
+    "WS-05": "not built: every upgrade is refused",
+    "WS-06": "subprotocols are shown by PV-09; Origin decides nothing",
+    "WS-07": H2,
+    "PN-08": "no rule reads the query",
+    "PN-09": "in fields and query; `_method` inside a form's body is not looked for",
+    "PH-09": "no binding puts a secret into a body; bodies keep their length",
+    "PH-04": "no binding puts a secret into a URL: a placeholder there is refused (PH-02)",
+    "PH-07": "percent-encoding and JSON are undone; other disguises are worthless and pass",
+    "PH-12": "`exeat secret add --like`",
+    "PV-02": "of a JSON body the outermost object's members are looked at, not nested ones",
+    "RF-06": "a pause in the middle of a secret lets the guard release what it held: fewer than guard-run bytes behind the public head",
+    "RF-11": "not built: tokens in answers are not captured; the next request with one is foreign (PV-07)",
+    "GF-02": "bytes are recorded; no rule limits them", "GF-03": "no rule reads the query",
+    "GF-06": "the storage host needs a rule of its own, and signed queries are foreign (PV-05)",
+    "GF-07": "client ids are not bound", "GF-08": "by the path of a rule", "GF-09": "by the path of a rule",
+    "GF-04": "by the path of a rule (policy/)", "GF-05": "by method and path of a rule (policy/)",
+    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": BODY_RULE,
+    "SF-05": "residual (threat model)", "SF-06": BODY_RULE, "SF-07": BODY_RULE,
+    "AP-01": BODY_RULE, "AP-02": BODY_RULE, "AP-03": BODY_RULE, "AP-04": BODY_RULE, "AP-05": "session ids are not bound",
+    "AP-06": H2, "AP-07": "streaming is shown by RF-06",
+    "RX-06": "100 MB both ways with constant memory: test_clients", "RX-11": "64-bit clocks; ids end the process before they wrap",
+    "XS-02": HOST, "XS-06": "accepted (threat model)", "XS-07": "identity is the listener, not an address",
+    "AU-01": "test_promises, P10: full disk", "AU-04": "test_promises, P9", "AU-07": "no interface of the sandbox reads it (AD-01)",
+    "AD-05": "test_promises, P9 and P10; test_operation", "AD-02": "test_hostile; modes in the unit tests",
+    "AD-04": "test_promises, P10; test_operation", "AD-08": "test_promises, P1; test_hostile",
+    "AD-09": "test_operation", "XS-04": "pools, leaves and leases belong to a lane and a sandbox",
+    "PH-13": "test_operation: rotation under load", "PH-14": "nothing passes uninspected (CT-01)",
+}
+for number in range(1, 13):
+    NOTES.setdefault("H2-%02d" % number, H2)
+NOTES["H2-11"] = "shown for HTTP/1: WS-03, CT-15"
+
+
+def collect():
+    found = {}
+    for path in sorted(glob.glob(FOLDER + "/*.case")):
+        for case in parse(path):
+            number = case.name.split()[0]
+            inputs, name = found.setdefault(number, {}).setdefault("cases/" + os.path.basename(path), (0, "")), ""
+            found[number]["cases/" + os.path.basename(path)] = (inputs[0] + len(expand(case)), name)
+    sources = glob.glob(ROOT + "/tests/unit/*.c") + glob.glob(ROOT + "/tests/system/test_*.py")
+    for path in sorted(sources):
+        with open(path, encoding="utf-8") as f:
+            names = re.findall(r"(?:static void|def) ((?:[a-z][a-z0-9]_\d\d_)+\w+)\(", f.read())
+        for name in names:
+            for theme, number in re.findall(r"(?:^|_)([a-z][a-z0-9])_(\d\d)(?=_)", name):
+                where = os.path.relpath(path, ROOT + "/tests")
+                count, _ = found.setdefault("%s-%s" % (theme.upper(), number), {}).get(where, (0, ""))
+                found["%s-%s" % (theme.upper(), number)][where] = (count + 1, "")
+    return found
+
+
+def main():
+    found = collect()
+    print("""# The attack catalogue and its tests
+
+Written by `tests/system/list_cases.py`. Files are those of `tests/`; the number is how many inputs (of `cases/*.case`) or
+test functions name the case. Each input of a case is sent whole, byte by byte, and cut in two; what is
+checked of each is told at the head of `tests/system/cases.py`. Ids above the catalogue's are siblings of our own.
+""")
+    for theme, title, count in THEMES:
+        print("## %s: %s\n\n| case | tests | note |\n|---|---|---|" % (theme, title))
+        ids = sorted({"%s-%02d" % (theme, i) for i in range(1, count + 1)} |
+                     {i for i in found if i.startswith(theme + "-")})
+        for number in ids:
+            tests = ", ".join("%s (%d)" % (where, n) for where, (n, _) in sorted(found.get(number, {}).items()))
+            note = NOTES.get(number, "" if tests else "open")
+            print("| %s | %s | %s |" % (number, tests, note))
+        print()
+
+
+if __name__ == "__main__":
+    main()

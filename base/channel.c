@@ -10,7 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { HEADER_FD = 1, FDS_MAX = 16, READ_SIZE = 128 * 1024 };
+enum {
+    HEADER_FD = 1,
+    FDS_MAX = 16,       /* received and not yet claimed by a message */
+    SENDING_MAX = 4096, /* waiting to be sent */
+    READ_SIZE = 128 * 1024,
+    SECRET_SIZE = 32 * 1024, /* either buffer of a channel in the arena, which is small */
+};
 
 /* A descriptor that leaves with the byte `at` bytes into the unsent ones. */
 struct passing {
@@ -27,10 +33,10 @@ struct channel {
     channel_closed *closed;
     void *ctx;
     struct buf in, out;
-    size_t open_at; /* offset of the message being built, in unread bytes of out */
-    struct passing sending[FDS_MAX];
+    size_t open_at;          /* offset of the message being built, in unread bytes of out */
+    struct passing *sending; /* in the order of `at` */
     int received[FDS_MAX];
-    size_t n_sending, n_received;
+    size_t n_sending, cap_sending, n_received;
     unsigned flags;
     int fd;
     bool building, dead, freed, handling;
@@ -49,6 +55,7 @@ static void channel_destroy(struct channel *ch) {
     buf_free(&ch->in);
     buf_free(&ch->out);
     close(ch->fd);
+    free(ch->sending);
     free(ch);
 }
 
@@ -175,9 +182,21 @@ void channel_send(struct channel *ch, uint16_t type, uint32_t id, uint32_t gener
     channel_end(ch);
 }
 
+static bool room_for_fd(struct channel *ch) {
+    if (ch->n_sending < ch->cap_sending)
+        return true;
+    size_t cap = ch->cap_sending ? ch->cap_sending * 2 : FDS_MAX;
+    struct passing *more = cap > SENDING_MAX ? NULL : realloc(ch->sending, cap * sizeof *more);
+    if (!more)
+        return false;
+    ch->sending = more;
+    ch->cap_sending = cap;
+    return true;
+}
+
 void channel_send_fd(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation,
                      struct view body, int fd) {
-    if (ch->dead || ch->n_sending == FDS_MAX) {
+    if (ch->dead || !room_for_fd(ch)) {
         close(fd);
         ch->out.failed = ch->out.failed || !ch->dead;
         loop_defer(ch->loop, &ch->flush);
@@ -363,8 +382,8 @@ struct channel *channel_new(struct loop *l, int fd, const struct channel_rule *r
     /* One whole message of the largest kind and the beginning of the next must fit. */
     size_t in_max = CHANNEL_HEADER_SIZE + CHANNEL_BODY_MAX + READ_SIZE;
     if (flags & CHANNEL_SECRET) {
-        buf_init_secret(&ch->in, READ_SIZE);
-        buf_init_secret(&ch->out, READ_SIZE);
+        buf_init_secret(&ch->in, SECRET_SIZE);
+        buf_init_secret(&ch->out, SECRET_SIZE);
     } else {
         buf_init(&ch->in, in_max);
         buf_init(&ch->out, CHANNEL_OUT_MAX);

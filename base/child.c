@@ -19,8 +19,9 @@ struct child {
     struct text {
         void *p;
         size_t n;
-    } in_use, next;    /* texts of the committed generation, and of the one prepared after it */
-    uint32_t prepared; /* newest generation that was accepted */
+    } in_use, next;     /* texts of the committed generation, and of the one prepared after it */
+    uint32_t prepared;  /* accepted and not yet committed, or 0 */
+    uint32_t committed; /* in use, or 0 */
     bool stopping;
 };
 
@@ -123,8 +124,10 @@ static int take_limits(void *ctx, struct channel *ch, struct message *m) {
 static int take_commit(void *ctx, struct channel *ch, struct message *m) {
     struct child *c = ctx;
     (void)ch;
-    if (m->generation != c->prepared)
+    if (m->generation == 0 || m->generation != c->prepared)
         return ERR_BAD;
+    c->prepared = 0;
+    c->committed = m->generation;
     if (c->ops.on_commit)
         c->ops.on_commit(c->ctx, m->generation);
     if (c->next.p) {
@@ -153,7 +156,7 @@ static int take_status(void *ctx, struct channel *ch, struct message *m) {
     buf_init(&text, 16384);
     if (c->ops.on_status)
         c->ops.on_status(c->ctx, &text);
-    struct buf *b = channel_begin(ch, ROLE_STATUS, m->id, c->prepared);
+    struct buf *b = channel_begin(ch, ROLE_STATUS, m->id, c->committed);
     buf_put_block(b, buf_ok(&text) ? buf_view(&text) : (struct view){NULL, 0});
     channel_end(ch);
     buf_free(&text);

@@ -95,7 +95,7 @@ static const struct limit_info table[LIMIT_COUNT] = {
                           "rotated"},
     [LIMIT_AUDIT_KEEP] = {"audit-keep", "", 0, 0, 100000, "rotated audit files kept (0: all)",
                           "the oldest is removed"},
-    [LIMIT_HEAD_INTERVAL] = {"head-interval", "s", 60, 1, 86400,
+    [LIMIT_HEAD_INTERVAL] = {"head-interval", "s", 10, 1, 86400,
                              "between signed heads of the audit chain", "signed"},
 };
 

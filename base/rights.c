@@ -296,6 +296,7 @@ int rights_enter(const struct role_args *args) {
     for (size_t i = 0; i < sizeof page / sizeof *page; i++) {
         if (page[i].role != args->role)
             continue;
+        log_debug("from here on it only %s", page[i].sentence);
         int result = narrow(args, page[i].groups, page[i].own_directory);
         if (result != 0)
             log_fatal("%s: cannot give up rights: %s (errno %d)", role_name(args->role),
@@ -304,10 +305,4 @@ int rights_enter(const struct role_args *args) {
     }
     log_fatal("%s: no rights are written down for this role", role_name(args->role));
     return ERR_MISSING;
-}
-
-void rights_describe(enum role role, struct buf *out) {
-    for (size_t i = 0; i < sizeof page / sizeof *page; i++)
-        if (page[i].role == role)
-            buf_put_str(out, page[i].sentence);
 }

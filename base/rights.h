@@ -17,7 +17,4 @@
  */
 MUST_USE int rights_enter(const struct role_args *args);
 
-/* The page in text, for `exeat status` and the documents. */
-void rights_describe(enum role role, struct buf *out);
-
 #endif

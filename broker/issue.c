@@ -71,6 +71,7 @@ int issue_sandbox(const struct inventory *v, struct view name, const struct view
     issue_token(bytes, out->token);
     secret_clear(bytes, sizeof bytes);
     digest_sha256(view_str(out->token), out->sandbox.token);
+    out->replaces = inventory_sandbox(v, name) != NULL;
     out->sandbox.created = now;
     out->sandbox.n = n;
     out->sandbox.placeholders = calloc(n + 1, sizeof *out->sandbox.placeholders);
@@ -95,7 +96,7 @@ void issued_write(const struct issued *i, struct buf *out) {
     buf_put_str(out, "{");
     json_put_text(out, "name", view_str(i->sandbox.name));
     json_put_text(out, "token", view_str(i->token));
-    buf_put_str(out, ",\"placeholders\":[");
+    buf_printf(out, ",\"replaces\":%s,\"placeholders\":[", i->replaces ? "true" : "false");
     for (size_t k = 0; k < i->sandbox.n; k++) {
         buf_put_str(out, k ? ",{" : "{");
         json_put_text(out, "credential", view_str(i->sandbox.placeholders[k].credential));

@@ -16,6 +16,7 @@ enum { TOKEN_SIZE = 48 /* 4, 43 digits, NUL */ };
 
 struct issued {
     char token[TOKEN_SIZE];
+    bool replaces;                    /* what was issued to it before, which ends */
     struct vault_sandbox sandbox;     /* fingerprints; to be kept */
     char (*values)[PLACEHOLDER_SIZE]; /* one for each of sandbox.placeholders */
 };
@@ -34,7 +35,7 @@ MUST_USE int issue_sandbox(const struct inventory *v, struct view name,
                            uint64_t now, struct issued *out, struct view *which);
 /* Clears. */
 void issued_free(struct issued *i);
-/* {"name":...,"token":...,"placeholders":[{"credential":...,"value":...}]} */
+/* {"name":...,"token":...,"replaces":false,"placeholders":[{"credential":...,"value":...}]} */
 void issued_write(const struct issued *i, struct buf *out);
 
 /* The registry (policy/bundle.h) of all that is issued, always in the same order. */

@@ -59,7 +59,11 @@ int cli_fail(int code, const char *format, ...) {
     return code;
 }
 
+static bool is_noun(const char *word);
+
 static int help(FILE *to, const char *noun) {
+    if (noun && !is_noun(noun))
+        return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", noun);
     fputs("usage: exeat [--config FILE] [--json] COMMAND\n\n", to);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct command *c = &commands[i];
@@ -120,6 +124,8 @@ static int run(const struct cli *cli, int argc, char **argv) {
     if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
         strcmp(argv[0], "-h") == 0)
         return help(stdout, argc > 1 ? argv[1] : NULL);
+    if (strcmp(argv[0], "--version") == 0)
+        argv[0] = "version";
     const struct command *c = find(argc, argv, &used);
     if (argc > 1 && (strcmp(argv[argc - 1], "--help") == 0))
         return help(stdout, argv[0]);

@@ -1,4 +1,5 @@
 #include "cli/environment.h"
+#include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
 
@@ -117,6 +118,10 @@ static int add(const struct config *c, const char *name, bool json) {
                              : cli_fail(EXIT_USAGE, "the name is too long");
     if (code == EXIT_YES)
         code = show(c, buf_view(&answer), json);
+    struct view replaces;
+    if (code == EXIT_YES && json_member(buf_view(&answer), "replaces", &replaces) &&
+        view_equal(replaces, VIEW("true")))
+        fprintf(stderr, "exeat: note: the token and placeholders that %s had before have ended\n", name);
     buf_free(&body);
     buf_free(&answer);
     return code;

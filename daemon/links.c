@@ -12,7 +12,7 @@ static const struct {
     {ROLE_EGRESS, ROLE_INSPECT}, {ROLE_CONTROL, ROLE_BROKER},
 };
 
-static bool may_talk(const struct process *x, const struct process *y) {
+bool links_may_talk(const struct process *x, const struct process *y) {
     if (x->lane && y->lane && x->lane != y->lane)
         return false;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -92,7 +92,7 @@ void links_make(struct process *of) {
     hand_out_audit(of);
     for (struct process *x = p->processes; x; x = x->next)
         for (struct process *y = x->next; y; y = y->next)
-            if (x->state == PROCESS_UP && y->state == PROCESS_UP && may_talk(x, y) &&
+            if (x->state == PROCESS_UP && y->state == PROCESS_UP && links_may_talk(x, y) &&
                 !are_linked(x, y) && !are_linked(y, x))
                 connect_both(x, y);
 }

@@ -7,6 +7,8 @@
 
 #include "daemon/state.h"
 
+/* Whether the table has a channel between the two. */
+bool links_may_talk(const struct process *x, const struct process *y);
 /* of is up: connects it with every process that is up too, and hands it its audit stream. */
 void links_make(struct process *of);
 /* of is gone: those that had a channel with it are told. */

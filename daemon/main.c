@@ -52,11 +52,12 @@ static const struct option options[] = {
 };
 
 static int usage(FILE *to) {
-    fputs("usage: exeatd [--config FILE] [--debug]\n"
-          "       exeatd --version\n"
-          "\n"
-          "Runs in the foreground; see exeatd(8), and `exeat help` for the operator's command.\n",
-          to);
+    fputs(
+        "usage: exeatd [--config FILE] [--debug]      ($EXEAT_CONFIG, else /etc/exeat/exeat.conf)\n"
+        "       exeatd --version\n"
+        "\n"
+        "Runs in the foreground; see exeatd(8), and `exeat help` for the operator's command.\n",
+        to);
     return to == stdout ? 0 : 2;
 }
 
@@ -76,6 +77,8 @@ int main(int argc, char **argv) {
     struct role_args args = {.role = ROLE_PARENT};
     struct parent_options parent = {.config_file = "/etc/exeat/exeat.conf"};
     int c;
+    if (getenv("EXEAT_CONFIG"))
+        parent.config_file = getenv("EXEAT_CONFIG");
     while ((c = getopt_long(argc, argv, "c:dhv", options, NULL)) != -1) {
         switch (c) {
         case 'c':

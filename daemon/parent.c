@@ -90,7 +90,7 @@ static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
     uint32_t lane = read_u32(&r);
     struct process *bad =
         read_done(&r) && role < ROLE_COUNT ? process_find(of->parent, (enum role)role, lane) : NULL;
-    if (!bad || bad->role == ROLE_PARENT)
+    if (!bad || !links_may_talk(of, bad))
         return ERR_BAD;
     log_warn("%s says that %s broke the contract between them: it is started anew", of->origin,
              bad->origin);
@@ -212,7 +212,7 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx) {
     struct parent *p = of->parent;
     (void)fd;
     (void)what;
-    if (p->stopping)
+    if (p->stopping || of->state != PROCESS_DOWN)
         return;
     if (of->lane == 0 || (of->role == ROLE_INSPECT && lane_is_up(p, of->lane)))
         start_process(of);
@@ -446,7 +446,6 @@ static bool open_listeners(struct parent *p) {
         proxy->listeners[proxy->n_listeners++] = fd;
     }
     struct process *control = process_find(p, ROLE_CONTROL, 0);
-    /* Its first descriptor stands where a lane's would. */
     control->listeners[control->n_listeners] =
         listener_open_control(p->config.control, p->config.n_control_uids > 0);
     return control->listeners[control->n_listeners++] >= 0;
@@ -480,12 +479,13 @@ static int prepare(struct parent *p) {
     buf_init(&why, 64 << 10);
     int result = load_config(p->config_file, &p->config, &why);
     if (result != 0)
-        fprintf(stderr, "%.*s", VIEW_ARG(buf_view(&why)));
+        fprintf(stderr, "exeatd: %.*s", VIEW_ARG(buf_view(&why)));
     buf_free(&why);
     if (result != 0)
         return 3;
     buf_init(&p->base, 64 << 20);
     buf_init(&p->candidate, 64 << 20);
+    buf_init(&p->rollout.base, 64 << 20);
     buf_init(&p->registry, CHANNEL_BODY_MAX);
     p->loop = loop_new();
     p->text = p->loader_fd = -1;

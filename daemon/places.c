@@ -24,8 +24,8 @@ bool places_separate(void) {
 }
 
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane) {
-    static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA,      ROLE_DIALER,
-                                                  ROLE_AUDIT,  ROLE_CONTROL, ROLE_LOAD};
+    static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA, ROLE_DIALER, ROLE_AUDIT,
+                                                  ROLE_CONTROL};
     if (!places_separate())
         return getuid();
     if (lane > 0)
@@ -46,6 +46,14 @@ const char *place_directory(const struct parent *p, enum role role, char *out, s
 
 static bool complain(const char *path, const char *what) {
     log_fatal("%s: %s: %s", path, what, strerror(errno));
+    return false;
+}
+
+/* Something of the state is not there yet. */
+static bool lack(const char *path) {
+    log_fatal(
+        "%s: is not there yet: `exeat ca init` and `exeat vault init` make what exeatd starts with",
+        path);
     return false;
 }
 
@@ -73,7 +81,7 @@ static bool make_directory(const struct parent *p, enum role role) {
     struct stat st;
     place_directory(p, role, path, sizeof path);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
-        return complain(path, "cannot make the directory");
+        return errno == ENOENT ? lack(path) : complain(path, "cannot make the directory");
     if (lstat(path, &st) != 0 || !S_ISDIR(st.st_mode))
         return complain(path, "is not a directory");
     uid_t uid = place_uid(p, role, 0);
@@ -90,10 +98,11 @@ bool places_prepare(const struct parent *p) {
     uint64_t needed = SHARED_UIDS + p->config.n_lanes;
     if (places_separate() &&
         (p->config.first_uid == 0 || p->config.last_uid - p->config.first_uid + 1 < needed)) {
-        log_fatal("%s: with CAP_SETUID (as root) exeatd gives every role a uid of its own: it "
-                  "needs a line "
-                  "`uids FIRST - LAST` "
-                  "with at least %llu uids that nothing else uses",
+        if (p->config.first_uid != 0)
+            log_fatal("%s: its line `uids` names too few", p->config_file);
+        log_fatal("%s: as root (with CAP_SETUID) exeatd gives every shared role and every lane a "
+                  "uid of its own: it needs a line `uids FIRST - LAST` with at least %llu uids "
+                  "that nothing else uses",
                   p->config_file, (unsigned long long)needed);
         return false;
     }
@@ -115,7 +124,7 @@ static bool send_key(struct process *of, const char *name, const char *path, boo
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return complain(path, "cannot be opened");
+        return errno == ENOENT ? lack(path) : complain(path, "cannot be opened");
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (secret && (st.st_mode & 077) != 0)) {
         log_fatal("%s: must be a file that only its owner can read (mode 0600)", path);
         close(fd);

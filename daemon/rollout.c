@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +127,15 @@ static int make_text(struct parent *p) {
     struct bundle b;
     struct buf out;
     int fd = -1;
+    /* A text that nobody will use is not tried again with the next change of the registry. */
     struct view base = buf_len(&p->candidate) > 0 ? buf_view(&p->candidate) : buf_view(&p->base);
-    if (bundle_read(base, &b) != 0)
+    buf_reset(&p->rollout.base);
+    buf_put(&p->rollout.base, base);
+    buf_reset(&p->candidate);
+    if (bundle_read(buf_view(&p->rollout.base), &b) != 0)
         return -1;
     b.registry = buf_view(&p->registry);
-    p->limits = b.limits;
+    p->rollout.limits = b.limits;
     buf_init(&out, 64 << 20);
     bundle_write(&b, &out);
     if (buf_ok(&out))
@@ -159,7 +164,7 @@ static void send_text(struct process *of, uint32_t number, int text) {
         return;
     }
     struct buf *b = channel_begin(of->channel, PARENT_LIMITS, 0, number);
-    limits_write(&p->limits, b);
+    limits_write(p->rollout.running ? &p->rollout.limits : &p->limits, b);
     channel_end(of->channel);
 }
 
@@ -180,12 +185,9 @@ static void finish(struct parent *p) {
 static void commit(struct parent *p) {
     uint32_t number = p->rollout.number;
     finish(p);
-    if (buf_len(&p->candidate) > 0) {
-        struct buf old = p->base;
-        p->base = p->candidate;
-        p->candidate = old;
-        buf_reset(&p->candidate);
-    }
+    buf_reset(&p->base);
+    buf_put(&p->base, buf_view(&p->rollout.base));
+    p->limits = p->rollout.limits;
     if (p->text >= 0)
         close(p->text);
     p->text = p->rollout.text;
@@ -205,8 +207,6 @@ static void commit(struct parent *p) {
 static void abandon(struct parent *p, const char *why) {
     finish(p);
     close(p->rollout.text);
-    /* What nobody uses is not tried again with the next change of the registry. */
-    buf_reset(&p->candidate);
     keep_error(p, view_str(why));
     parent_loaded(p, ERR_BAD, view_str(p->load_error));
     /* Who came up meanwhile has no generation yet. */
@@ -226,14 +226,26 @@ static void check_complete(struct parent *p) {
     commit(p);
 }
 
+/*
+ * Nobody has a veto by silence, and no lane by refusing what the others take: otherwise a
+ * taken-over process could keep every tightening of the policy from all.
+ */
+static void end_vetoer(struct process *of) {
+    of->acknowledging = false;
+    kill(of->pid, SIGKILL);
+}
+
 static void on_late(evutil_socket_t fd, short what, void *ctx) {
     struct parent *p = ctx;
     (void)fd;
     (void)what;
     for (struct process *of = p->processes; of; of = of->next)
-        if (of->acknowledging)
-            log_warn("%s did not answer generation %u", of->origin, p->rollout.number);
-    abandon(p, "a process did not answer in time");
+        if (of->acknowledging) {
+            log_warn("%s did not answer generation %u: it is started anew", of->origin,
+                     p->rollout.number);
+            end_vetoer(of);
+        }
+    check_complete(p);
 }
 
 /* The first generation waits for everybody; later ones for whoever is up. */
@@ -328,9 +340,14 @@ int rollout_refused(struct process *of, uint32_t number, struct view why) {
     of->acknowledging = false;
     snprintf(line, sizeof line, "%s refused generation %u: %s", of->origin, number,
              log_text(why, text, sizeof text));
-    if (p->rollout.running && number == p->rollout.number)
-        abandon(p, line);
-    else
+    if (!p->rollout.running || number != p->rollout.number) {
         log_warn("%s", line);
+    } else if (of->lane && p->generation) {
+        log_warn("%s: it is started anew", line);
+        end_vetoer(of);
+        check_complete(p);
+    } else {
+        abandon(p, line);
+    }
     return 0;
 }

@@ -50,7 +50,9 @@ struct rollout {
     bool running;
     bool wanted; /* another one when this has ended */
     uint32_t number;
-    int text; /* memfd */
+    int text;             /* memfd */
+    struct buf base;      /* what the text is made of, without the registry */
+    struct limits limits; /* of the text */
     struct event *late;
     uint64_t begun;
 };

@@ -4,6 +4,8 @@
 #include "daemon/listeners.h"
 #include "daemon/process.h"
 
+#include <string.h>
+
 enum { STATUS_MAX = 512 << 10, LATE_MS = 500 };
 
 void control_answer(struct parent *p, uint32_t ask, int code, struct view text) {
@@ -21,17 +23,16 @@ void control_answer(struct parent *p, uint32_t ask, int code, struct view text) 
 static void put_process(const struct process *of, struct buf *out) {
     static const char *const states[] = {"down", "starting", "up", "ending"};
     buf_put_str(out, "{");
+    /* What it says of itself first: what the parent knows comes later and counts. */
+    buf_put(out, buf_view(&of->status));
     json_put_text(out, "role", view_str(role_name(of->role)));
     if (of->lane)
         json_put_number(out, "lane", of->lane);
     json_put_text(out, "state", view_str(states[of->state]));
     json_put_number(out, "pid", of->state == PROCESS_DOWN ? 0 : (uint64_t)of->pid);
     json_put_number(out, "restarts", of->restarts);
-    json_put_number(out, "generation", of->generation);
-    if (buf_len(&of->status) > 0) {
-        buf_put_u8(out, ',');
-        buf_put(out, buf_view(&of->status));
-    }
+    if (of->role != ROLE_CONTROL)
+        json_put_number(out, "generation", of->generation);
     buf_put_str(out, "}");
 }
 
@@ -130,6 +131,14 @@ static bool all_told(const struct parent *p) {
     return true;
 }
 
+/* Members of one object, which cannot end it or begin another. */
+static bool is_flat(struct view members) {
+    for (size_t i = 0; i < members.n; i++)
+        if (members.p[i] < 0x20 || members.p[i] > 0x7e || strchr("{}[]\\", members.p[i]))
+            return false;
+    return true;
+}
+
 int status_take(struct process *of, struct message *m) {
     struct parent *p = of->parent;
     struct reader r = reader_of(m->body);
@@ -139,7 +148,8 @@ int status_take(struct process *of, struct message *m) {
     if (!p->has_status_ask || m->id != p->status_ask)
         return 0;
     buf_reset(&of->status);
-    buf_put(&of->status, members);
+    if (is_flat(members))
+        buf_put(&of->status, members);
     of->told = true;
     if (all_told(p))
         answer(p);

@@ -132,7 +132,8 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
         if (*peer_channel(l, &peers[i]) != ch)
             continue;
         if (!l->stopping)
-            log_warn("%s's channel: %s", role_name(peers[i].role), err_text(why));
+            log_line(why == ERR_CLOSED ? LOG_INFO : LOG_WARN, "%s's channel: %s",
+                     role_name(peers[i].role), err_text(why));
         if (peers[i].role == ROLE_PROXY) {
             /* Without its proxy a lane has nothing to do; the parent starts both anew. */
             loop_stop(l->loop);

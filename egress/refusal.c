@@ -41,6 +41,11 @@ static void put_rule(struct buf *out, const struct position *at) {
     json_put_text(out, "rule", view_str(text));
 }
 
+/* Then the detail is a sentence of our own about the client's bytes, and no news about anybody else. */
+static bool is_malformed(enum reason reason) {
+    return reason >= REASON_MALFORMED_REQUEST && reason <= REASON_REQUEST_TIMEOUT;
+}
+
 static void put_body(struct refusal *r, const struct trail *t, const struct reason_info *info) {
     struct buf *b = &r->body;
     buf_put_str(b, "{");
@@ -51,6 +56,8 @@ static void put_body(struct refusal *r, const struct trail *t, const struct reas
         json_put_text(b, "service", service_name(t->verdict.service));
     if (info == reason_info(t->verdict.reason))
         put_rule(b, &t->verdict.at);
+    if (is_malformed(t->verdict.reason))
+        json_put_text(b, "detail", t->detail);
     json_put_text(b, "hint", view_str(info->hint));
     json_put_text(b, "record", view_str(t->id));
     json_put_text(b, "message", view_str(r->line));

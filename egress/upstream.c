@@ -131,6 +131,7 @@ void upstream_free(struct upstream *u) {
         tls_shutdown(u->tls);
     tls_free(u->tls);
     http1_free(u->answers);
+    generation_drop(u->generation);
     buf_free(&u->in);
     if (u->fd >= 0)
         close(u->fd);
@@ -157,7 +158,8 @@ static struct upstream *upstream_new(struct lane *l, const struct upstream_key *
     u->started = loop_now(l->loop);
     u->give_up = u->started + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
     buf_init(&u->in, lane_limit(l, LIMIT_HEAD_BYTES) + 32 * 1024);
-    u->answers = http1_new(HTTP1_ANSWERS, &l->now->limits);
+    u->generation = generation_keep(l->now);
+    u->answers = http1_new(HTTP1_ANSWERS, &u->generation->limits);
     link_all(l, u);
     if (!u->answers) {
         upstream_free(u);

@@ -114,7 +114,8 @@ def memory_of(pid):
     with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
         for line in maps:
             start, end = (int(x, 16) for x in line.split()[0].split("-"))
-            if "r" not in line.split()[1] or "[v" in line:
+            # What is huge is a sanitizer's reservation.
+            if "r" not in line.split()[1] or "[v" in line or end - start > 1 << 32:
                 continue
             for at in range(start, end, 1 << 24):
                 try:

@@ -68,7 +68,8 @@ def a_reload_lets_run_what_the_new_policy_allows_too(place):
         read_head(stream)
         assert reload_with(place, POLICY + "\n# another text\n") == 0, place.last.stderr
         going.set()
-        assert read_all(stream).endswith(b"67890")
+        data = read_all(stream)
+        assert data.endswith(b"67890"), data
     finally:
         going.set()
         place.upstream.script = lambda r, s: OK_ANSWER

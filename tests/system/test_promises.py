@@ -97,7 +97,7 @@ def mapping(pid, start):
     with open("/proc/%d/maps" % pid) as maps, open("/proc/%d/mem" % pid, "rb", 0) as mem:
         for line in maps:
             low, high = (int(x, 16) for x in line.split()[0].split("-"))
-            if low == start:
+            if low == start and high - low <= 1 << 32:
                 try:
                     mem.seek(low)
                     return mem.read(high - low)

@@ -40,6 +40,7 @@ limit      new-names 1000000
 limit      connections 20000
 limit      upstreams 20000
 limit      exchanges 20000
+limit      pool-size 2000
 """
 
 

@@ -96,14 +96,14 @@ void issued_write(const struct issued *i, struct buf *out) {
     buf_put_str(out, "{");
     json_put_text(out, "name", view_str(i->sandbox.name));
     json_put_text(out, "token", view_str(i->token));
-    buf_printf(out, ",\"replaces\":%s,\"placeholders\":[", i->replaces ? "true" : "false");
+    buf_put_str(out, ",\"placeholders\":[");
     for (size_t k = 0; k < i->sandbox.n; k++) {
         buf_put_str(out, k ? ",{" : "{");
         json_put_text(out, "credential", view_str(i->sandbox.placeholders[k].credential));
         json_put_text(out, "value", view_str(i->values[k]));
         buf_put_str(out, "}");
     }
-    buf_put_str(out, "]}");
+    buf_printf(out, "],\"replaces\":%s}", i->replaces ? "true" : "false");
 }
 
 static void registry_put_sandbox(const struct vault_sandbox *s, struct buf *out) {

@@ -35,7 +35,7 @@ MUST_USE int issue_sandbox(const struct inventory *v, struct view name,
                            uint64_t now, struct issued *out, struct view *which);
 /* Clears. */
 void issued_free(struct issued *i);
-/* {"name":...,"token":...,"replaces":false,"placeholders":[{"credential":...,"value":...}]} */
+/* {"name":...,"token":...,"placeholders":[{"credential":...,"value":...}],"replaces":false} */
 void issued_write(const struct issued *i, struct buf *out);
 
 /* The registry (policy/bundle.h) of all that is issued, always in the same order. */

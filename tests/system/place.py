@@ -5,6 +5,7 @@ Everything is on loopback and is gone when the `with` block ends. Nothing of the
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -357,6 +358,12 @@ class Place:
                 self.daemon.kill()
                 self.daemon.wait()
 
+    def complain(self):
+        """A sanitizer's finding is a failure, although the process that had it was started again."""
+        found = re.search(r"ERROR: \w+Sanitizer.*|.*: runtime error: .*", self.log() if self.daemon else "")
+        if found:
+            print("not ok no sanitizer complains: " + found.group(0), flush=True)
+
     def __enter__(self):
         try:
             return self.start()
@@ -366,6 +373,7 @@ class Place:
 
     def __exit__(self, *ignored):
         self.stop()
+        self.complain()
         self.upstream.close()
         if self.resolver:
             self.resolver.close()

@@ -456,7 +456,7 @@ static void too_many_descriptors_in_one_turn_close_the_channel_and_leak_none(voi
     (void)state;
     size_t before = open_descriptors();
     end_open(&e, 0);
-    for (int i = 0; i < 40; i++)
+    for (int i = 0; i < 4200; i++)
         channel_send_fd(e.ch, WITH_FD, 0, 0, VIEW("x"), open("/dev/null", O_RDONLY | O_CLOEXEC));
     turns(e.loop, 2);
     assert_int_equal(e.closed, 1);

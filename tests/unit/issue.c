@@ -105,7 +105,7 @@ static void the_answer_is_json(void **state) {
     issued_write(&i, &b);
     buf_printf(&want,
                "{\"name\":\"agent\",\"token\":\"%s\",\"placeholders\":[{\"credential\":\"git\","
-               "\"value\":\"%s\"},{\"credential\":\"demo\",\"value\":\"%s\"}]}",
+               "\"value\":\"%s\"},{\"credential\":\"demo\",\"value\":\"%s\"}],\"replaces\":false}",
                i.token, i.values[0], i.values[1]);
     assert_true(view_equal(buf_view(&b), buf_view(&want)));
     buf_free(&b);

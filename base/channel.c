@@ -32,6 +32,8 @@ struct channel {
     uint64_t seen; /* bit per type */
     channel_closed *closed;
     void *ctx;
+    void (*drained)(void *ctx);
+    void *drained_ctx;
     struct buf in, out;
     size_t open_at;          /* offset of the message being built, in unread bytes of out */
     struct passing *sending; /* in the order of `at` */
@@ -137,14 +139,27 @@ void channel_flush(struct channel *ch) {
     }
 }
 
+void channel_on_drained(struct channel *ch, void (*drained)(void *ctx), void *ctx) {
+    ch->drained = drained;
+    ch->drained_ctx = ctx;
+}
+
 static void on_flush(void *ctx) {
     channel_flush(ctx);
 }
 
 static void on_writable(evutil_socket_t fd, short what, void *ctx) {
+    struct channel *ch = ctx;
     (void)fd;
     (void)what;
-    channel_flush(ctx);
+    /* Either call may end with the owner freeing the channel. */
+    ch->handling = true;
+    channel_flush(ch);
+    if (!ch->dead && buf_len(&ch->out) == 0 && ch->drained)
+        ch->drained(ch->drained_ctx);
+    ch->handling = false;
+    if (ch->freed)
+        channel_destroy(ch);
 }
 
 struct buf *channel_begin(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation) {

@@ -48,7 +48,6 @@ enum limit {
     LIMIT_LEASE_TIME, /* seconds a secret is lent to a lane */
     LIMIT_GUARD_TIME, /* seconds after the last use that answers are scanned for it */
     LIMIT_GUARD_RUN,  /* shortest run of a secret's bytes that is masked */
-    LIMIT_GUARD_HOLD, /* milliseconds the end of a piece may be held back */
     LIMIT_SECRETS,    /* different secrets a sandbox may have been lent at once */
     /* between processes */
     LIMIT_ASK_TIME,      /* seconds until an unanswered question is a refusal */

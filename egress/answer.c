@@ -6,6 +6,11 @@
 #include <string.h>
 
 enum { READ_SIZE = 16 * 1024, DECODE_AHEAD = 64 * 1024, PLAIN_AHEAD = 256 * 1024 };
+enum {
+    NAME_LOOKED_AT = 1024,      /* a longer field name is taken out of a scanned answer */
+    INTERIM_MAX = 8,            /* 1xx heads of one answer */
+    PROXY_UNSENT_MAX = 4 << 20, /* more waits for proxy: no more is read from upstreams */
+};
 #define SECOND UINT64_C(1000000000)
 
 /* ---- fields ---- */
@@ -20,13 +25,22 @@ static const char *const dropped[] = {"alt-svc",
                                       "nel",
                                       "report-to"};
 /* What described the bytes before they were changed. */
-static const char *const dropped_when_changed[] = {
-    "etag",        "digest",        "content-digest", "repr-digest",
-    "content-md5", "last-modified", "accept-ranges",  "content-range"};
+static const char *const dropped_when_changed[] = {"etag",         "digest",      "content-digest",
+                                                   "repr-digest",  "content-md5", "last-modified",
+                                                   "accept-ranges"};
 
 static void drop(struct fields *f, const char *const *names, size_t n) {
     for (size_t i = 0; i < n; i++)
         fields_remove(f, view_str(names[i]));
+}
+
+/* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well (lease.c). */
+static bool name_holds_secret(const struct exchange *ex, struct view name) {
+    uint8_t copy[NAME_LOOKED_AT];
+    if (name.n > sizeof copy)
+        return true;
+    memcpy(copy, name.p, name.n);
+    return guard_mask(ex->guard.set, copy, name.n) > 0;
 }
 
 /*
@@ -34,10 +48,17 @@ static void drop(struct fields *f, const char *const *names, size_t n) {
  * head was parsed from it and is sent from these very bytes.
  */
 static size_t mask_fields(struct exchange *ex, struct fields *f) {
-    size_t masked = 0;
-    for (size_t i = 0; ex->guard.set && i < f->n; i++)
+    size_t masked = 0, kept = 0;
+    for (size_t i = 0; ex->guard.set && i < f->n; i++) {
         masked +=
             guard_mask(ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
+        if (name_holds_secret(ex, f->at[i].name))
+            masked++;
+        else
+            f->at[kept++] = f->at[i];
+    }
+    if (ex->guard.set)
+        f->n = kept;
     return masked;
 }
 
@@ -48,8 +69,6 @@ static size_t credit_left(const struct exchange *ex) {
     int64_t held = (int64_t)guard_stream_held(&ex->guard);
     return ex->credit > held ? (size_t)(ex->credit - held) : 0;
 }
-
-static void send_timer(struct exchange *ex);
 
 /* A piece of plain body, scanned on its way into the channel's buffer. */
 static int pass_on(struct exchange *ex, struct view piece) {
@@ -65,8 +84,6 @@ static int pass_on(struct exchange *ex, struct view piece) {
     channel_end(proxy);
     ex->credit -= (int64_t)sent;
     ex->answer_bytes += sent;
-    if (guard_stream_held(&ex->guard) > 0)
-        send_timer(ex);
     return result;
 }
 
@@ -82,26 +99,6 @@ static int release_held(struct exchange *ex) {
     ex->credit -= (int64_t)sent;
     ex->answer_bytes += sent;
     return result;
-}
-
-static void on_hold_over(evutil_socket_t fd, short what, void *ctx) {
-    struct exchange *ex = ctx;
-    (void)fd;
-    (void)what;
-    /* The end of a piece waited long enough; without credit it waits on. */
-    if (ex->state != EXCHANGE_RELAYING || ex->credit < (int64_t)guard_stream_held(&ex->guard))
-        return;
-    if (release_held(ex) != 0)
-        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
-}
-
-static void send_timer(struct exchange *ex) {
-    uint64_t hold = ex->generation->limits.v[LIMIT_GUARD_HOLD];
-    struct timeval t = {(time_t)(hold / 1000), (suseconds_t)(hold % 1000 * 1000)};
-    if (!ex->hold)
-        ex->hold = event_new(loop_base(ex->lane->loop), -1, 0, on_hold_over, ex);
-    if (ex->hold && !event_pending(ex->hold, EV_TIMEOUT, NULL))
-        event_add(ex->hold, &t);
 }
 
 /* ---- the head ---- */
@@ -142,25 +139,22 @@ static void plan_guard(struct exchange *ex) {
         guard_stream_init(&ex->guard, set);
 }
 
-/* Something was lent lately. */
-static bool guarding(const struct exchange *ex) {
-    return ex->guard.set && guard_set_count(ex->guard.set) > 0;
-}
-
 static enum reason check_head(struct exchange *ex, struct answer_head *h) {
     uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
-    if (h->status == 407)
+    if (h->status == 407 || (h->status == 206 && ex->ranges_dropped))
         return REASON_MALFORMED_ANSWER;
     if (most && h->framing == FRAMING_LENGTH && h->length > most)
         return REASON_ANSWER_TOO_LARGE;
-    return guarding(ex) ? plan_decoding(ex, h) : REASON_ALLOWED;
+    return ex->guard.set ? plan_decoding(ex, h) : REASON_ALLOWED;
 }
 
 static int final_head(struct exchange *ex, struct answer_head *h) {
     plan_guard(ex);
     enum reason why = check_head(ex, h);
     if (why != REASON_ALLOWED) {
-        struct view detail = h->status == 407 ? VIEW("407 from an origin") : (struct view){NULL, 0};
+        struct view detail = h->status == 407   ? VIEW("407 from an origin")
+                             : h->status == 206 ? VIEW("206 that was not asked for")
+                                                : (struct view){NULL, 0};
         exchange_refuse(ex, why, detail);
         return ERR_CLOSED;
     }
@@ -170,7 +164,7 @@ static int final_head(struct exchange *ex, struct answer_head *h) {
     drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
     ex->masked += mask_fields(ex, &h->fields);
     /* Whether the body will be masked is not known yet; where it may be, validators go (design 3, guard). */
-    if (guarding(ex))
+    if (ex->guard.set && guard_set_count(ex->guard.set) > 0)
         drop(&h->fields, dropped_when_changed,
              sizeof dropped_when_changed / sizeof *dropped_when_changed);
     send_head(ex, h);
@@ -178,16 +172,21 @@ static int final_head(struct exchange *ex, struct answer_head *h) {
 }
 
 /* 100 was for us; others are the client's (RFC 9110 15.2), if it speaks HTTP/1.1. */
-static void interim_head(struct exchange *ex, struct answer_head *h) {
+static int interim_head(struct exchange *ex, struct answer_head *h) {
     ex->interim = true;
+    if (++ex->n_interim > INTERIM_MAX) {
+        exchange_refuse(ex, REASON_MALFORMED_ANSWER, VIEW("too many interim answers"));
+        return ERR_CLOSED;
+    }
     if (h->status == 100 || ex->request.minor == 0)
-        return;
+        return 0;
     plan_guard(ex);
     drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
     ex->masked += mask_fields(ex, &h->fields);
     guard_stream_free(&ex->guard);
     ex->guard = (struct guard_stream){.set = NULL};
     send_head(ex, h);
+    return 0;
 }
 
 static int take_head(struct exchange *ex) {
@@ -196,8 +195,7 @@ static int take_head(struct exchange *ex) {
     answer_copy(http1_answer(ex->upstream->answers), &h);
     if (h.status >= 200)
         return final_head(ex, &h);
-    interim_head(ex, &h);
-    return 0;
+    return interim_head(ex, &h);
 }
 
 /* ---- the body and the end ---- */
@@ -239,7 +237,6 @@ static void complete(struct exchange *ex) {
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
         return;
     }
-    ex->masked += ex->guard.masked;
     channel_send(ex->lane->proxy, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
     exchange_finish(ex, REASON_ALLOWED, (struct view){NULL, 0});
 }
@@ -299,7 +296,12 @@ void answer_decoded_all(struct exchange *ex) {
 /* ---- the pump ---- */
 
 /* What may be taken in now: nothing while proxy or inspect are behind. */
-static size_t room(const struct exchange *ex) {
+static size_t room(struct exchange *ex) {
+    /* Credit bounds each exchange; this bounds all of them together. */
+    if (channel_unsent(ex->lane->proxy) > PROXY_UNSENT_MAX) {
+        ex->lane->crowded = ex->crowded = true;
+        return 0;
+    }
     if (ex->decoding)
         return inspection_waiting(ex->decoding) > DECODE_AHEAD || buf_len(&ex->plain) > PLAIN_AHEAD
                    ? 0
@@ -307,15 +309,26 @@ static size_t room(const struct exchange *ex) {
     return credit_left(ex);
 }
 
+/*
+ * The next event within `may` bytes of body. Chunk lines and trailers must lie whole and take no
+ * credit: where they use nothing of what they are shown, they are shown the rest.
+ */
+static struct http1_event next_event(struct upstream *u, size_t may) {
+    struct view in = buf_view(&u->in);
+    struct http1_event e = http1_next(u->answers, view_head(in, may));
+    if (e.what == HTTP1_MORE && e.used == 0 && in.n > may)
+        e = http1_next(u->answers, in);
+    return e;
+}
+
 /* Handles what is in the buffer. 0: more must be read; ERR_AGAIN: no room; ERR_CLOSED: the exchange is gone or at its end. */
 static int take_events(struct exchange *ex) {
     struct upstream *u = ex->upstream;
     for (;;) {
         size_t may = room(ex);
-        if (may == 0 && ex->status)
+        if (may == 0)
             return ERR_AGAIN;
-        struct http1_event e =
-            http1_next(u->answers, view_head(buf_view(&u->in), ex->status ? may : SIZE_MAX));
+        struct http1_event e = next_event(u, ex->status ? may : SIZE_MAX);
         int result = 0;
         if (e.what == HTTP1_HEAD)
             result = take_head(ex);
@@ -330,7 +343,7 @@ static int take_events(struct exchange *ex) {
             exchange_refuse(ex, REASON_MALFORMED_ANSWER, view_str(e.why));
             return ERR_CLOSED;
         }
-        if (e.what == HTTP1_MORE)
+        if (e.what == HTTP1_MORE && (e.used == 0 || buf_len(&u->in) == 0))
             return buf_room(&u->in) > 0 ? 0 : ERR_AGAIN;
     }
 }
@@ -384,6 +397,7 @@ static int read_more(struct exchange *ex) {
 }
 
 void answer_pump(struct exchange *ex) {
+    ex->crowded = false;
     if (ex->decoding) {
         uint32_t id = ex->id;
         struct lane *l = ex->lane;

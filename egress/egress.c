@@ -146,6 +146,10 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
     }
 }
 
+static void on_proxy_drained(void *ctx) {
+    exchange_resume_all(ctx);
+}
+
 static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
     struct lane *l = ctx;
     const struct peer *p = peer_find(role);
@@ -161,6 +165,8 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
         lose_peer(l, p);
     *peer_channel(l, p) =
         channel_new(l->loop, fd, p->rules, p->n_rules, p->flags, on_peer_closed, l);
+    if (l->proxy && role == ROLE_PROXY)
+        channel_on_drained(l->proxy, on_proxy_drained, l);
     return *peer_channel(l, p) ? 0 : ERR_MEMORY;
 }
 

@@ -56,8 +56,6 @@ static void exchange_free(struct exchange *ex) {
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
     guard_stream_free(&ex->guard);
-    if (ex->hold)
-        event_del(ex->hold);
     if (ex->body_wait)
         event_del(ex->body_wait);
     generation_drop(ex->generation);
@@ -92,12 +90,12 @@ static void record_end(struct exchange *ex, enum reason why, struct view detail)
                         .status = ex->status,
                         .bytes_out = ex->body_framed,
                         .bytes_in = ex->answer_bytes,
-                        .masked = ex->masked,
+                        .masked = ex->masked + ex->guard.masked,
                         .us_connect =
                             ex->connected_at ? us_since(ex->started, ex->connected_at) : 0,
                         .us_first = ex->first_at ? us_since(ex->started, ex->first_at) : 0,
                         .us_total = us_since(ex->started, clock_mono())};
-    ex->lane->masked += ex->masked;
+    ex->lane->masked += ex->masked + ex->guard.masked;
     trail_end(ex->lane, ex->trail.id, &o);
 }
 
@@ -325,6 +323,15 @@ int exchange_take_credit(struct lane *l, struct message *m) {
 
 /* ---- states ---- */
 
+void exchange_restart(struct exchange *ex, bool fresh) {
+    let_go(ex, false);
+    lease_forget(ex->lane, ex);
+    buf_free(&ex->head);
+    ex->state = EXCHANGE_WAITING;
+    ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = false;
+    send_connect(ex, fresh);
+}
+
 void exchange_advance(struct exchange *ex) {
     if (ex->state != EXCHANGE_WAITING || !ex->upstream || ex->connecting || !ex->body_whole)
         return;
@@ -381,11 +388,7 @@ static void spoke_too_early(struct exchange *ex) {
         return;
     }
     /* A pooled connection that was closed meanwhile. */
-    ex->upstream = NULL;
-    upstream_free(u);
-    lease_forget(ex->lane, ex);
-    ex->state = EXCHANGE_WAITING;
-    send_connect(ex, true);
+    exchange_restart(ex, true);
 }
 
 void exchange_readable(struct exchange *ex) {
@@ -471,6 +474,28 @@ void exchange_lose_audit(struct lane *l) {
         exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, (struct view){NULL, 0});
 }
 
+static void find_crowded(void *ctx, uint32_t id, void *object) {
+    struct visit *v = ctx;
+    struct exchange *ex = object;
+    (void)id;
+    if (ex->crowded)
+        v->found = ex;
+}
+
+void exchange_resume_all(struct lane *l) {
+    struct visit v = {l, 0, NULL};
+    if (!l->crowded)
+        return;
+    l->crowded = false;
+    /* Those that find the channel full again are marked anew, and wait for the next time. */
+    do {
+        v.found = NULL;
+        table_each(&l->exchanges, find_crowded, &v);
+        if (v.found)
+            answer_pump(v.found);
+    } while (v.found && !l->crowded);
+}
+
 int exchange_start(struct lane *l) {
     struct timeval second = {1, 0};
     l->sweep = event_new(loop_base(l->loop), -1, EV_PERSIST, on_sweep, l);
@@ -504,10 +529,7 @@ static void judge_again(struct exchange *ex) {
         ex->verdict.swap = before.swap;
         return;
     }
-    let_go(ex, false);
-    lease_forget(l, ex);
-    ex->state = EXCHANGE_WAITING;
-    send_connect(ex, false);
+    exchange_restart(ex, false);
 }
 
 void exchange_judge_all(struct lane *l) {

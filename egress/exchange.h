@@ -36,7 +36,6 @@ struct exchange {
     struct buf body;         /* received from proxy and not yet framed */
     struct buf wire;         /* framed, not yet written */
     struct buf plain;        /* decoded and not yet sent on */
-    struct event *hold;      /* releases what the guard holds back */
     struct event *body_wait; /* ends the wait for a whole body */
 
     uint32_t id; /* from here on everything is cleared for the next request */
@@ -61,7 +60,6 @@ struct exchange {
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
     bool connecting, retried;
-    struct lease *lease;
     struct buf
         head; /* serialised head and what fits behind it; in the arena when a secret is in it */
     struct inspection *inspection; /* of the body, or NULL */
@@ -79,8 +77,11 @@ struct exchange {
     uint16_t status; /* of the final answer; 0 before its head */
     bool answer_ended, paused, decoded_all, reusable;
 
-    bool interim;    /* the head that was read last is a 1xx: its end is not the end */
-    bool body_whole; /* enough of the body is here, or it has waited long enough */
+    bool crowded;        /* waits until proxy has taken what all exchanges sent it */
+    bool ranges_dropped; /* parts of a body were not asked for */
+    unsigned n_interim;  /* 1xx heads so far */
+    bool interim;        /* the head that was read last is a 1xx: its end is not the end */
+    bool body_whole;     /* enough of the body is here, or it has waited long enough */
     uint64_t started, connected_at, first_at; /* monotonic nanoseconds */
     uint64_t deadline, last_deadline;         /* of the present phase; of the whole exchange */
 
@@ -112,11 +113,18 @@ void exchange_not_lent(struct exchange *ex, enum reason why);
 struct generation *exchange_generation(struct exchange *ex);
 /* Our records up to this number are on the disk. */
 void exchange_durable(struct lane *l, uint64_t number);
+/* Proxy has taken what was sent to it: answers go on. */
+void exchange_resume_all(struct lane *l);
 /* Audit is gone: what waits for the disk is refused. */
 void exchange_lose_audit(struct lane *l);
 
 /* ---- used by request.c, send.c, answer.c ---- */
 
+/*
+ * Back to WAITING with another connection, fresh or perhaps pooled: the one it had is gone, and no
+ * byte of an answer came.
+ */
+void exchange_restart(struct exchange *ex, bool fresh);
 /* Goes on from WAITING as far as possible. */
 void exchange_advance(struct exchange *ex);
 /*

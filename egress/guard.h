@@ -92,7 +92,7 @@ void guard_stream_free(struct guard_stream *s);
  */
 MUST_USE int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out);
 /*
- * Releases what is held: the answer is complete, or LIMIT_GUARD_HOLD passed.
+ * Releases what is held: the answer is complete. (Never for the passing of time: docs/decisions/0005.)
  * The stream may go on: a secret cut by the timer is still recognised, and what
  * comes of it is masked.
  */

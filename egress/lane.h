@@ -61,6 +61,7 @@ struct lane {
     size_t n_idle, n_upstreams, n_sessions;
 
     /* exchange.c */
+    bool crowded; /* some exchange waits for proxy's channel */
     struct table exchanges;
     uint32_t last_exchange;
     struct exchange *spare; /* objects to be used again */

@@ -101,7 +101,8 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
     if (!t || t->spoke_tls != ex->tls)
         return ERR_BAD;
     t->recorded = true;
-    *why = place_in_tunnel(ex, t);
+    *why = generation_has(ex->generation, view_str(t->sandbox)) ? place_in_tunnel(ex, t)
+                                                                : REASON_UNKNOWN_SANDBOX;
     return 0;
 }
 

@@ -7,7 +7,13 @@
 #include <string.h>
 
 /* A body of up to WHOLE bytes is judged whole before a byte leaves; a slower or longer one piece by piece. */
-enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
+enum {
+    INSPECT_UNSENT_MAX = 4 << 20,
+    WHOLE = 128 * 1024,
+    WAIT_MS = 100,
+    WIRE_SIZE = 16 * 1024,
+    HEAD_ROOM = 16 * 1024
+};
 /* JSON may have blanks in front; with more of them a body is taken for JSON. */
 enum { BLANKS_MAX = 4096 };
 #define SECOND UINT64_C(1000000000)
@@ -59,8 +65,8 @@ static bool choose_scan(const struct exchange *ex, uint8_t first, enum inspect_j
 
 static bool is_coded(const struct exchange *ex) {
     struct view coding;
-    return fields_find(&ex->request.fields, VIEW("content-encoding"), &coding) > 0 &&
-           !view_equal_nocase(coding, VIEW("identity"));
+    size_t n = fields_find(&ex->request.fields, VIEW("content-encoding"), &coding);
+    return n > 1 || (n == 1 && !view_equal_nocase(coding, VIEW("identity")));
 }
 
 static enum reason open_scan(struct exchange *ex, uint8_t first) {
@@ -70,6 +76,8 @@ static enum reason open_scan(struct exchange *ex, uint8_t first) {
         return REASON_ALLOWED;
     if (is_coded(ex))
         return REASON_BODY_CODING;
+    if (boundary.n > INSPECT_BOUNDARY_MAX)
+        return REASON_MALFORMED_REQUEST;
     ex->inspection = inspection_new(ex, ex->lane, job, boundary, 0);
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }
@@ -135,12 +143,7 @@ bool send_retry(struct exchange *ex) {
         may = may || view_equal(ex->request.method, view_str(safe[i]));
     if (!may || !u->reused || ex->retried || ex->request.framing != FRAMING_NONE)
         return false;
-    ex->upstream = NULL;
-    upstream_free(u);
-    buf_free(&ex->head);
-    ex->state = EXCHANGE_WAITING;
-    ex->request_sent = ex->send_failed = ex->paused = false;
-    send_connect(ex, true);
+    exchange_restart(ex, true);
     return true;
 }
 
@@ -185,7 +188,7 @@ static void body_came(struct exchange *ex) {
         send_pump(ex);
         return;
     }
-    uint64_t half = ex->generation->limits.v[LIMIT_WINDOW] / 2;
+    uint64_t half = (uint64_t)ex->window / 2;
     if (judged_whole || buf_len(&ex->body) >= (half < WHOLE ? half : WHOLE))
         ex->body_whole = true;
     else if (!ex->body_ended)
@@ -199,8 +202,9 @@ int send_body(struct exchange *ex, struct view piece) {
     if (ex->body_ended || ex->request.framing == FRAMING_NONE || piece.n == 0 ||
         (counted && piece.n > ex->request.length - ex->body_received))
         return ERR_BAD;
-    if (buf_len(&ex->body) + piece.n > ex->generation->limits.v[LIMIT_WINDOW])
-        return ERR_BAD; /* more than the credit it was given */
+    /* Its credit is that of the window it began with, which another generation may have changed. */
+    if (piece.n > buf_room(&ex->body))
+        return ERR_BAD;
     if (most && ex->body_received + piece.n > most)
         return refuse_body(ex, REASON_BODY_TOO_LARGE, (struct view){NULL, 0});
     if (is_blank_so_far(ex)) {
@@ -213,6 +217,8 @@ int send_body(struct exchange *ex, struct view piece) {
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     ex->body_received += piece.n;
     buf_put(&ex->body, piece);
+    if (ex->inspection && channel_unsent(ex->lane->inspect) > INSPECT_UNSENT_MAX)
+        return refuse_body(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
     if (ex->inspection)
         inspection_feed(ex->inspection, piece);
     if (!buf_ok(&ex->body))
@@ -265,8 +271,11 @@ static int adjust_fields(struct exchange *ex) {
     /* Answers are scanned: no coding that only an inspector could undo, no parts of a body (design 3, guard). */
     fields_remove(f, VIEW("accept-encoding"));
     if (policy_guards_host(ex->generation->policy, view_str(ex->sandbox), &ex->authority)) {
-        fields_remove(f, VIEW("range"));
-        fields_remove(f, VIEW("if-range"));
+        static const char *const ranges[] = {"range",      "if-range",    "request-range",
+                                             "x-ms-range", "x-amz-range", "x-range"};
+        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+            fields_remove(f, view_str(ranges[i]));
+        ex->ranges_dropped = true;
     }
     return fields_add(f, VIEW("accept-encoding"), VIEW("identity"));
 }
@@ -344,8 +353,13 @@ void send_launch(struct exchange *ex, struct lease *lease) {
         send_begin(ex);
         return;
     }
+    if (!ex->recorded)
+        ex->recorded = audit_writer_number(ex->lane->audit.writer);
+    if (audit_writer_durable(ex->lane->audit.writer) >= ex->recorded) {
+        send_begin(ex);
+        return;
+    }
     ex->state = EXCHANGE_RECORDING;
-    ex->recorded = audit_writer_number(ex->lane->audit.writer);
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
 }
 

@@ -197,7 +197,7 @@ static void dial(struct upstream *u) {
 static size_t count_open(struct lane *l, const struct upstream_key *key) {
     size_t n = 0;
     for (struct upstream *u = l->upstreams; u; u = u->next)
-        n += authority_equal(&u->key.authority, &key->authority);
+        n += u->state != UPSTREAM_IDLE && authority_equal(&u->key.authority, &key->authority);
     return n;
 }
 
@@ -458,13 +458,13 @@ void upstream_release(struct upstream *u, bool reusable) {
 void upstream_sweep(struct lane *l, uint64_t now) {
     while (l->idle_oldest && l->idle_oldest->deadline <= now)
         upstream_free(l->idle_oldest);
-    for (struct upstream *u = l->upstreams, *next; u; u = next) {
-        next = u->next;
-        if (u->state == UPSTREAM_HANDSHAKE && u->deadline <= now) {
+    struct upstream *u = l->upstreams;
+    while (u) {
+        bool late = u->state == UPSTREAM_HANDSHAKE && u->deadline <= now;
+        if (late)
             fail(u, REASON_UPSTREAM_TIMEOUT, VIEW("the TLS handshake took too long"));
-            /* The list may have changed under us: begin again next second. */
-            return;
-        }
+        /* That may have changed the list anywhere: from the beginning. */
+        u = late ? l->upstreams : u->next;
     }
 }
 

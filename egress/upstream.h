@@ -33,7 +33,7 @@ struct upstream {
     struct upstream_key key;
     struct exchange *user; /* DIALING, HANDSHAKE, BUSY */
     int fd;
-    struct tls *tls; /* NULL in clear */
+    struct tls *tls;               /* NULL in clear */
     struct generation *generation; /* kept: the parser works by its limits */
     struct http1 *answers;
     struct buf in; /* unread bytes of answers, decrypted */

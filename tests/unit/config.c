@@ -202,8 +202,7 @@ static void limits_take_units(void **state) {
                  {"limit idle-time 90s", LIMIT_IDLE_TIME, 90},
                  {"limit idle-time 5000ms", LIMIT_IDLE_TIME, 5},
                  {"limit idle-time 7", LIMIT_IDLE_TIME, 7},
-                 {"limit leaf-days 9d", LIMIT_LEAF_DAYS, 9},
-                 {"limit guard-hold 20ms", LIMIT_GUARD_HOLD, 20}};
+                 {"limit leaf-days 9d", LIMIT_LEAF_DAYS, 9}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char text[256];
         snprintf(text, sizeof text, "%s%s\n", BASE, cases[i].text);

@@ -282,14 +282,15 @@ void rollout_begin(struct parent *p) {
 
 void rollout_greet(struct process *of) {
     struct parent *p = of->parent;
-    if (of->role == ROLE_CONTROL)
-        return;
-    if (p->rollout.running)
-        send_text(of, p->rollout.number, p->rollout.text);
-    else if (p->text >= 0)
-        send_text(of, p->generation, p->text);
-    else
+    /* The first generation waits for everybody, control too. */
+    if (!p->rollout.running && p->text < 0)
         rollout_begin(p);
+    else if (of->role == ROLE_CONTROL)
+        return;
+    else if (p->rollout.running)
+        send_text(of, p->rollout.number, p->rollout.text);
+    else
+        send_text(of, p->generation, p->text);
 }
 
 void rollout_lost(struct process *of) {

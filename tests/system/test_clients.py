@@ -309,8 +309,10 @@ def curl_moves_100_mb_both_ways_and_no_process_grows(world):
         stop.set()
         watcher.join()
         os.unlink(path)
+    # A sanitizer keeps what was freed.
+    room = (512 if "address" in world.place.build else 12) << 20
     for p in pids:
-        assert most[p] - before[p] < 12 << 20, "process %d grew from %d to %d" % (p, before[p], most[p])
+        assert most[p] - before[p] < room, "process %d grew from %d to %d" % (p, before[p], most[p])
 
 
 # ---- git ----

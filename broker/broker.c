@@ -122,7 +122,7 @@ static void on_status(void *ctx, struct buf *out) {
     const struct custody *c = &b->custody;
     json_put_text(out, "vault", c->vault ? VIEW("open") : VIEW("locked"));
     if (c->vault) {
-        json_put_number(out, "state", vault_counter(c->vault));
+        json_put_number(out, "vault_state", vault_counter(c->vault));
         json_put_number(out, "secrets", vault_inventory(c->vault)->n_secrets);
         json_put_number(out, "sandboxes", vault_inventory(c->vault)->n_sandboxes);
     } else {

@@ -349,33 +349,57 @@ static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
     return end > at ? end : at + 1;
 }
 
-enum { LINE_HEAD = 6, LINE_BOTH = LINE_HEAD + 56 };
+/* Three behind: the character before the fixed bytes may be a line's last ("a", line end, "V4Z"). */
+enum { LINE_HEAD = 6, LINE_PEEK = 3, LINE_BOTH = LINE_HEAD + 56 };
 
-/* A line end inside base64 may stand in the middle of the fixed bytes: puts the two lines together. */
+/* Copies base64 characters from at on, up to max, without the line ends among them; the place behind. */
+static size_t join_lines(struct view v, size_t at, uint8_t *out, size_t max, size_t *n) {
+    for (*n = 0; at < v.n && *n < max; at++) {
+        if (is_line_end(v.p[at]))
+            continue;
+        if (base64_value(v.p[at]) < 0)
+            break;
+        out[(*n)++] = v.p[at];
+    }
+    return at;
+}
+
+static bool has_fixed_bytes(const uint8_t *p, size_t n) {
+    for (size_t i = 0; i + 2 < n; i++)
+        if (first[p[i]] & second[p[i + 1]] & third[p[i + 2]])
+            return true;
+    return false;
+}
+
+/*
+ * A line end inside base64 may stand in the middle of the fixed bytes: puts the lines together.
+ * Line ends that follow each other are one, looked at once, and most of them go no further than
+ * the few characters around them: otherwise a body of line ends would cost its size squared.
+ */
 static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
     uint8_t joined[LINE_BOTH];
-    (void)floor;
-    size_t start = at > 0 && s->v.p[at - 1] == '\r' ? at - 1 : at;
-    if (start < LINE_HEAD)
-        return at + 1;
-    start -= LINE_HEAD;
-    size_t n = 0, i = start;
-    for (; i < s->v.n && n < sizeof joined; i++) {
-        if (is_line_end(s->v.p[i]))
-            continue;
-        if (base64_value(s->v.p[i]) < 0)
-            break;
-        joined[n++] = s->v.p[i];
-    }
-    if (n < LINE_HEAD)
-        return at + 1;
-    struct scan inner = {.v = view_of(joined, n), .open = n};
+    size_t begin = at, behind = at + 1, n;
+    while (begin > floor && is_line_end(s->v.p[begin - 1]))
+        begin--;
+    while (behind < s->v.n && is_line_end(s->v.p[behind]))
+        behind++;
+    size_t start = begin;
+    while (start > 0 && begin - start < LINE_HEAD && base64_value(s->v.p[start - 1]) >= 0)
+        start--;
+    size_t n_head = begin - start;
+    if (n_head > 0)
+        memcpy(joined, s->v.p + start, n_head);
+    (void)join_lines(s->v, behind, joined + n_head, LINE_PEEK, &n);
+    if (n_head == 0 || !has_fixed_bytes(joined, n_head + n))
+        return behind;
+    size_t end = join_lines(s->v, behind, joined + n_head, sizeof joined - n_head, &n);
+    struct scan inner = {.v = view_of(joined, n_head + n), .open = n_head + n};
     scan_fixed(&inner);
     if (inner.found)
         note(s, FOUND, start);
-    if (inner.open < n && i == s->v.n)
+    if (inner.open < inner.v.n && end == s->v.n)
         note(s, OPEN, start);
-    return at + 1;
+    return behind;
 }
 
 /* Escapes of different kinds may be mixed; the run of a placeholder is met by any kind that is in it. */

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/base64.h"
 #include "policy/placeholder.h"
@@ -364,6 +365,63 @@ static void ph_07_base64_in_lines_is_found_wherever_the_line_ends(void **state) 
             }
 }
 
+static void ph_07_a_line_end_behind_few_characters_of_base64_hides_nothing(void **state) {
+    static const char *const ends[] = {"\n", "\r\n", "\n\n", "\r\n\r\n\r\n\r\n", "\n\r\n\n\n\n\n"};
+    static const char *const before[] = {"", "\"", "key=", "text: ", "\n", "abcdefgh\n"};
+    (void)state;
+    for (size_t shift = 0; shift < 3; shift++)
+        for (size_t at = 1; at < 6; at++)
+            for (size_t e = 0; e < COUNT(ends); e++)
+                for (size_t b = 0; b < COUNT(before); b++) {
+                    struct buf plain, coded, text;
+                    buf_init(&plain, 256);
+                    buf_init(&coded, 256);
+                    buf_init(&text, 512);
+                    buf_put(&plain, view_head(VIEW("::"), shift));
+                    buf_put(&plain, make("", (uint8_t)at));
+                    base64_encode(buf_view(&plain), &coded);
+                    buf_put_str(&text, before[b]);
+                    buf_put(&text, view_head(buf_view(&coded), at));
+                    buf_put_str(&text, ends[e]);
+                    buf_put(&text, view_skip(buf_view(&coded), at));
+                    if (!placeholder_inside(buf_view(&text)))
+                        fail_msg("shift %zu, cut %zu, end %zu, behind '%s'", shift, at, e,
+                                 before[b]);
+                    buf_free(&plain);
+                    buf_free(&coded);
+                    buf_free(&text);
+                }
+}
+
+static double seconds(clockid_t id) {
+    struct timespec t;
+    assert_int_equal(clock_gettime(id, &t), 0);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A scan that is quadratic in any of these takes minutes to hours; a linear one, a fraction of a second. */
+static void rs_a_scan_takes_time_in_proportion_to_the_bytes_whatever_they_are(void **state) {
+    static const char *const units[] = {
+        "\n",       "\r",          "\r\n",      "\n\r\r",  "a\n",       "a\r\n",    "ZX\n",
+        "ZXhlYX\n", "V4Z\n",       "a\r\r\r\n", "%",       "%65",       "%65%78",   "%25",
+        "%2565",    "\\",          "\\u",       "\\u0065", "\\\\u0065", "&#",       "&#101;",
+        "&#x65",    "&",           "e",         "ex",      "exeat",     "exeat%65", "6578656174",
+        "e%78eat%", "leGVhdA\r\n", "e\0x\0e\0",
+    };
+    static uint8_t bytes[4 << 20];
+    (void)state;
+    for (size_t i = 0; i < COUNT(units); i++) {
+        size_t n = i + 1 < COUNT(units) ? strlen(units[i]) : 6;
+        for (size_t k = 0; k < sizeof bytes; k++)
+            bytes[k] = (uint8_t)units[i][k % n];
+        double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+        assert_false(placeholder_inside(view_of(bytes, sizeof bytes)));
+        double took = seconds(CLOCK_PROCESS_CPUTIME_ID) - start;
+        if (took > 20)
+            fail_msg("unit %zu: %.1f s", i, took);
+    }
+}
+
 static void ordinary_bytes_are_not_taken_for_placeholders(void **state) {
     static uint8_t bytes[1 << 16];
     static const char *const texts[] = {
@@ -570,6 +628,8 @@ int main(void) {
         cmocka_unit_test(ph_07_near_misses_are_found_in_no_spelling),
         cmocka_unit_test(a_placeholder_is_found_inside_a_long_run_of_letters),
         cmocka_unit_test(ph_07_base64_in_lines_is_found_wherever_the_line_ends),
+        cmocka_unit_test(ph_07_a_line_end_behind_few_characters_of_base64_hides_nothing),
+        cmocka_unit_test(rs_a_scan_takes_time_in_proportion_to_the_bytes_whatever_they_are),
         cmocka_unit_test(ordinary_bytes_are_not_taken_for_placeholders),
         cmocka_unit_test(ph_06_the_verdict_is_the_same_at_every_cut),
         cmocka_unit_test(ph_06_pieces_of_every_size_give_the_same_verdict),

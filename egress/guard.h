@@ -18,8 +18,7 @@
  * What may be seen all the same: the public head and fewer than `run` bytes
  * behind it where an upstream cuts an echo short there, fewer than `run` at
  * the end, a spelling that is not in the table (reversed, encrypted, spaced
- * out, mixed from two kinds), and up to four bits beside a base64 spelling
- * that a timer cut off from its neighbour.
+ * out, mixed from two kinds).
  *
  * What is held back at the end of a piece is the trailing run of token bytes,
  * at most guard_set_hold(). Both depend on public facts: token bytes are the
@@ -92,12 +91,12 @@ void guard_stream_free(struct guard_stream *s);
  */
 MUST_USE int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out);
 /*
- * Releases what is held: the answer is complete. (Never for the passing of time: docs/decisions/0005.)
- * The stream may go on: a secret cut by the timer is still recognised, and what
- * comes of it is masked.
+ * Releases what is held: the answer is complete. Not to be called for the passing of time, which
+ * shows the beginning of a secret (docs/decisions/0005). The stream may go on all the same: a
+ * secret that was cut so is still recognised, and the rest of it masked.
  */
 MUST_USE int guard_stream_release(struct guard_stream *s, struct buf *out);
-/* Bytes held back. The caller runs a timer while this is not 0. */
+/* Bytes held back. */
 size_t guard_stream_held(const struct guard_stream *s);
 /* No secret is lent and nothing is held: pieces may be passed on without a feed. */
 bool guard_stream_idle(const struct guard_stream *s);

@@ -12,8 +12,6 @@
 
 #include "base/channel.h"
 
-enum { INSPECT_BOUNDARY_MAX = 70 /* RFC 2046 5.1.1 */ };
-
 enum { INSPECT_PIECE_MAX = 64 * 1024, INSPECT_WINDOW = 256 * 1024 };
 
 enum inspect_job {

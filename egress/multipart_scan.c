@@ -118,7 +118,7 @@ static bool read_head(struct view head, struct disposition *d) {
 
 /* ---- the scan ---- */
 
-static bool is_boundary(struct view v) {
+bool multipart_is_boundary(struct view v) {
     if (v.n == 0 || v.n > BOUNDARY_MAX || v.p[v.n - 1] == ' ')
         return false;
     for (size_t i = 0; i < v.n; i++)
@@ -128,7 +128,7 @@ static bool is_boundary(struct view v) {
 }
 
 int multipart_scan_init(struct multipart_scan *s, struct view boundary) {
-    if (!is_boundary(boundary))
+    if (!multipart_is_boundary(boundary))
         return ERR_BAD;
     memset(s, 0, sizeof *s);
     delimiter_init(&s->line, "\r\n--", boundary);

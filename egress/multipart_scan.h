@@ -49,7 +49,9 @@ struct multipart_scan {
     size_t n_content;
 };
 
-/* ERR_BAD when the boundary is not one (RFC 2046 5.1.1). */
+/* 1 to 70 characters, no blank at the end (RFC 2046 5.1.1). */
+bool multipart_is_boundary(struct view v);
+/* ERR_BAD when the boundary is not one. */
 MUST_USE int multipart_scan_init(struct multipart_scan *s, struct view boundary);
 enum body_step multipart_scan_byte(struct multipart_scan *s, uint8_t c);
 /* How many bytes at the beginning of v change nothing and are clear. */

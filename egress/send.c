@@ -2,6 +2,7 @@
 
 #include "egress/answer.h"
 #include "egress/lane_messages.h"
+#include "egress/media_type.h"
 #include "egress/substitute.h"
 
 #include <string.h>
@@ -20,49 +21,6 @@ enum { BLANKS_MAX = 4096 };
 
 /* ---- what is to be looked for in a body ---- */
 
-/* The media type without parameters, and the value of one of them. */
-static struct view media_type(struct view value, struct view wanted, struct view *parameter) {
-    struct view rest = value, type = view_trim(view_cut(&rest, ';'));
-    while (rest.n > 0) {
-        struct view item = view_trim(view_cut(&rest, ';'));
-        struct view name = view_cut(&item, '=');
-        if (!view_equal_nocase(name, wanted))
-            continue;
-        if (item.n >= 2 && item.p[0] == '"' && item.p[item.n - 1] == '"')
-            item = view_slice(item, 1, item.n - 1);
-        *parameter = item;
-    }
-    return type;
-}
-
-static bool is_json(struct view type) {
-    return view_equal_nocase(type, VIEW("application/json")) ||
-           view_equal_nocase(type, VIEW("text/json")) ||
-           (type.n > 5 && view_equal_nocase(view_skip(type, type.n - 5), VIEW("+json")));
-}
-
-/* Types that some APIs read as JSON whatever they are called. */
-static bool may_be_json(struct view type) {
-    return view_is_empty(type) || view_equal_nocase(type, VIEW("text/plain")) ||
-           view_equal_nocase(type, VIEW("application/x-www-form-urlencoded"));
-}
-
-/* Which scan a body with this type and beginning needs; false for none. */
-static bool choose_scan(const struct exchange *ex, uint8_t first, enum inspect_job *job,
-                        struct view *boundary) {
-    struct view value = {NULL, 0};
-    fields_find(&ex->request.fields, VIEW("content-type"), &value);
-    struct view type = media_type(value, VIEW("boundary"), boundary);
-    *job = INSPECT_JSON;
-    if (is_json(type) || (may_be_json(type) && first == '{'))
-        return true;
-    *job = INSPECT_FORM;
-    if (view_equal_nocase(type, VIEW("application/x-www-form-urlencoded")))
-        return true;
-    *job = INSPECT_MULTIPART;
-    return view_equal_nocase(type, VIEW("multipart/form-data"));
-}
-
 static bool is_coded(const struct exchange *ex) {
     struct view coding;
     size_t n = fields_find(&ex->request.fields, VIEW("content-encoding"), &coding);
@@ -70,15 +28,17 @@ static bool is_coded(const struct exchange *ex) {
 }
 
 static enum reason open_scan(struct exchange *ex, uint8_t first) {
-    enum inspect_job job;
-    struct view boundary = {NULL, 0};
-    if (service_accepts_any(ex->verdict.service) || !choose_scan(ex, first, &job, &boundary))
+    struct media_scan scan;
+    struct view type = {NULL, 0};
+    if (service_accepts_any(ex->verdict.service))
         return REASON_ALLOWED;
+    fields_find(&ex->request.fields, VIEW("content-type"), &type);
+    enum reason why = media_type_choose(type, first, &scan);
+    if (why != REASON_ALLOWED || !scan.wanted)
+        return why;
     if (is_coded(ex))
         return REASON_BODY_CODING;
-    if (boundary.n > INSPECT_BOUNDARY_MAX)
-        return REASON_MALFORMED_REQUEST;
-    ex->inspection = inspection_new(ex, ex->lane, job, boundary, 0);
+    ex->inspection = inspection_new(ex, ex->lane, scan.job, scan.boundary, 0);
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }
 

@@ -286,13 +286,31 @@ static struct verdict judge_credentials(const struct found *found, const struct 
 
 /* ---- the request ---- */
 
-/* Some frameworks take the method from the query: what was judged would not be what is done (PN-09). */
+static bool is_override(struct view name) {
+    if (view_find(name, '%') == name.n && view_find(name, '+') == name.n)
+        return method_is_override_name(name);
+    struct buf decoded;
+    buf_init(&decoded, name.n);
+    bool is =
+        percent_decode(name, true, &decoded) != 0 || method_is_override_name(buf_view(&decoded));
+    buf_free(&decoded);
+    return is;
+}
+
+/*
+ * Some frameworks take the method from the query: what was judged would not be what is done
+ * (PN-09). Some split it at ';' as well.
+ */
 static bool overrides_method(const struct target *t) {
-    struct view rest = t->query, name, value;
-    while (t->has_query && target_pair(&rest, &name, &value))
-        if (view_equal_nocase(name, VIEW("_method")) ||
-            view_equal_nocase(name, VIEW("x-http-method-override")))
-            return true;
+    struct view rest = t->has_query ? t->query : (struct view){NULL, 0};
+    while (rest.n > 0) {
+        struct view pair = view_cut(&rest, '&');
+        while (pair.n > 0) {
+            struct view piece = view_cut(&pair, ';');
+            if (is_override(view_cut(&piece, '=')))
+                return true;
+        }
+    }
     return false;
 }
 

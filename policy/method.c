@@ -69,3 +69,38 @@ bool method_is_refused(struct view method) {
 struct view method_at(size_t i) {
     return i < METHODS ? methods[i] : (struct view){NULL, 0};
 }
+
+/* ---- override names ---- */
+
+enum { OVERRIDE_MAX = 24 /* more than the longest below */ };
+
+static const struct override {
+    struct view letters;
+    bool marked; /* counts only behind a byte that is neither letter nor digit */
+} overrides[] = {
+    {METHOD("method"), true},
+    {METHOD("httpmethod"), true},
+    {METHOD("xhttpmethod"), false},
+    {METHOD("methodoverride"), false},
+    {METHOD("xmethodoverride"), false},
+    {METHOD("httpmethodoverride"), false},
+    {METHOD("xhttpmethodoverride"), false},
+};
+
+bool method_is_override_name(struct view decoded_name) {
+    uint8_t letters[OVERRIDE_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < decoded_name.n && n < sizeof letters; i++) {
+        uint8_t c = decoded_name.p[i];
+        if (is_alnum(c))
+            letters[n++] = to_lower(c);
+        else if (n > 0 && (c == '[' || c == 0))
+            break;
+    }
+    bool marked = decoded_name.n > 0 && !is_alnum(decoded_name.p[0]);
+    for (size_t i = 0; i < sizeof overrides / sizeof overrides[0]; i++)
+        if ((marked || !overrides[i].marked) &&
+            view_equal(view_of(letters, n), overrides[i].letters))
+            return true;
+    return false;
+}

@@ -13,6 +13,14 @@ uint64_t method_bit(struct view method);
 uint64_t methods_grantable(void);
 /* CONNECT and TRACE are refused whatever a policy says. */
 bool method_is_refused(struct view method);
+/*
+ * Whether a server may take the value of a parameter, member or form field of this name for the
+ * method of the request (PN-09): `_method` and what PHP makes of `.method`, ` _method` and
+ * `[method`, `_method[]`, `$httpMethod`, `X-HTTP-Method-Override` and the like. Letters and digits are
+ * compared, without case, up to a '[' or NUL behind them; "method" and "httpMethod" alone are ordinary
+ * names, and count only behind a byte that is neither letter nor digit.
+ */
+bool method_is_override_name(struct view decoded_name);
 /* The i-th method's name, or the empty view at the end: for suggestions. */
 struct view method_at(size_t i);
 

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "policy/credential_name.h"
+#include "policy/method.h"
 #include "policy/placeholder.h"
 
 #include <string.h>
@@ -360,5 +361,5 @@ void provenance_target(const struct target *t, struct materials *m) {
 }
 
 bool provenance_body_name(struct view name) {
-    return credential_name_in_body(name) != CREDENTIAL_NONE;
+    return credential_name_in_body(name) != CREDENTIAL_NONE || method_is_override_name(name);
 }

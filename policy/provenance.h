@@ -68,7 +68,11 @@ void provenance_field(struct view name, struct view value, struct view watched,
  * the secret part of well-known webhook and bot addresses.
  */
 void provenance_target(const struct target *t, struct materials *m);
-/* A name of a body's field (form, JSON member, multipart; decoded) that would be read as a credential. */
+/*
+ * A name of a body's field (form, JSON member, multipart; percent-decoded by the caller) whose value must
+ * not be sent: it would be read as a credential, or as the request's method; which of the two says
+ * method_is_override_name.
+ */
 bool provenance_body_name(struct view name);
 
 #endif

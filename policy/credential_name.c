@@ -4,7 +4,16 @@
 
 enum { HEADER = 1, QUERY = 2, BODY = 4, ANYWHERE = HEADER | QUERY | BODY };
 
-enum match { WHOLE, BEGIN, END, WITHIN };
+/* END and WORD pass over what numbers a name: "Authorization-1", "Api-Token-V2". */
+enum match { WHOLE, BEGIN, END, WITHIN, WORD };
+
+/* Letters and digits of a name in lower case, and at which of them a word begins. */
+struct letters {
+    uint8_t at[CREDENTIAL_LABEL_MAX];
+    bool begins[CREDENTIAL_LABEL_MAX + 1]; /* also behind the last */
+    size_t n;
+    size_t n_unnumbered; /* without a number at the end; for fields, the only place of such names */
+};
 
 struct row {
     uint8_t where;
@@ -33,6 +42,9 @@ static const struct row rows[] = {
     {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clienttoken")},
     {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clientrequesttoken")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xatlassiantoken")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("mcpsessionid")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("npmsession")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xclaudecodesessionid")},
     {HEADER, BEGIN, CREDENTIAL_NONE, LETTERS("secwebsocket")},
     {HEADER, END, CREDENTIAL_NONE, LETTERS("cachekey")},
     {HEADER, END, CREDENTIAL_NONE, LETTERS("surrogatekey")},
@@ -45,6 +57,7 @@ static const struct row rows[] = {
     {HEADER, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("signature")},
     {HEADER, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("signatureinput")},
     {HEADER, END, CREDENTIAL_SIGNATURE, LETTERS("signature256")},
+    {HEADER, WORD, CREDENTIAL_SIGNATURE, LETTERS("sign")},
     {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("sig")},
     {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("sign")},
     {QUERY, WHOLE, CREDENTIAL_SIGNATURE, LETTERS("hmac")},
@@ -61,13 +74,24 @@ static const struct row rows[] = {
 
     /* credentials that are sent as they are */
     {HEADER, BEGIN, CREDENTIAL_VALUE, LETTERS("xgoogiam")},
-    {HEADER, WHOLE, CREDENTIAL_VALUE, LETTERS("xmsauthorizationauxiliary")},
     {HEADER, WHOLE, CREDENTIAL_VALUE, LETTERS("xhoneycombteam")},
+    {HEADER, WHOLE, CREDENTIAL_VALUE, LETTERS("xjfrogartapi")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("authorization")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("authentication")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("session")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("sessionid")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("credential")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("credentials")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("macaroon")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("macaroons")},
+    {HEADER, WITHIN, CREDENTIAL_VALUE, LETTERS("apikey")},
     {HEADER, END, CREDENTIAL_VALUE, LETTERS("auth")},
     {HEADER, END, CREDENTIAL_VALUE, LETTERS("key")},
     {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("key")},
     {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("pass")},
     {QUERY, WHOLE, CREDENTIAL_VALUE, LETTERS("session")},
+    {QUERY, WHOLE, CREDENTIAL_VALUE,
+     LETTERS("httpheaders")}, /* fields, as some gateways take them */
     {QUERY | BODY, WHOLE, CREDENTIAL_VALUE, LETTERS("auth")},
     {QUERY | BODY, END, CREDENTIAL_VALUE, LETTERS("sessionid")},
     {QUERY | BODY, END, CREDENTIAL_VALUE, LETTERS("sessid")},
@@ -84,6 +108,8 @@ static const struct row rows[] = {
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("secret")},
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("password")},
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("passwd")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("passphrase")},
+    {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("macaroon")},
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("pwd")},
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("jwt")},
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("assertion")},
@@ -91,9 +117,26 @@ static const struct row rows[] = {
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("bearer")},
 };
 
+static bool has_word(const struct letters *l, struct view wanted) {
+    for (size_t i = 0; i + wanted.n <= l->n_unnumbered; i++) {
+        if (!l->begins[i] || l->at[i] != wanted.p[0])
+            continue;
+        size_t end = i + wanted.n;
+        if (view_equal(view_slice(view_of(l->at, l->n), i, end), wanted) &&
+            (l->begins[end] || end == l->n_unnumbered))
+            return true;
+    }
+    return false;
+}
+
+static bool ends_in(struct view letters, struct view wanted) {
+    return letters.n >= wanted.n && letters.p[letters.n - 1] == wanted.p[wanted.n - 1] &&
+           view_ends(letters, wanted);
+}
+
 /* Asked for every field of every request: the last letter, or the first, rules out nearly all rows. */
-static bool row_matches(const struct row *row, struct view letters) {
-    struct view wanted = row->letters;
+static bool row_matches(const struct row *row, const struct letters *l) {
+    struct view wanted = row->letters, letters = view_of(l->at, l->n);
     if (letters.n < wanted.n)
         return false;
     switch (row->match) {
@@ -102,36 +145,60 @@ static bool row_matches(const struct row *row, struct view letters) {
     case BEGIN:
         return letters.p[0] == wanted.p[0] && view_starts(letters, wanted);
     case END:
-        return letters.p[letters.n - 1] == wanted.p[wanted.n - 1] && view_ends(letters, wanted);
+        return ends_in(letters, wanted) ||
+               (l->n_unnumbered < l->n && ends_in(view_head(letters, l->n_unnumbered), wanted));
     case WITHIN:
         return view_search(letters, wanted) < letters.n;
+    case WORD:
+        return has_word(l, wanted);
     }
     return true;
 }
 
-/* A name without its list index, "[]" or "[0]". */
-static struct view without_index(struct view name) {
-    size_t n = name.n;
-    if (n == 0 || name.p[--n] != ']')
-        return name;
-    while (n > 0 && is_digit(name.p[n - 1]))
+/* "1" of "-1", or "v2" when it is a word. */
+static size_t without_number(const struct letters *l) {
+    size_t n = l->n;
+    while (n > 0 && is_digit(l->at[n - 1]))
         n--;
-    return n > 0 && name.p[n - 1] == '[' ? view_head(name, n - 1) : name;
+    return n > 0 && n < l->n && l->at[n - 1] == 'v' && l->begins[n - 1] ? n - 1 : n;
 }
 
-static enum credential_kind find(struct view name, unsigned where) {
-    uint8_t letters[CREDENTIAL_LABEL_MAX];
-    size_t n = 0;
-    if (name.n > sizeof letters)
-        return CREDENTIAL_VALUE;
-    name = without_index(name);
-    for (size_t i = 0; i < name.n; i++)
-        if (is_alnum(name.p[i]))
-            letters[n++] = to_lower(name.p[i]);
+static enum credential_kind kind_of(struct letters *l, unsigned where) {
+    l->n_unnumbered = where == HEADER ? without_number(l) : l->n;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if ((rows[i].where & where) && row_matches(&rows[i], view_of(letters, n)))
+        if ((rows[i].where & where) && row_matches(&rows[i], l))
             return rows[i].kind;
     return CREDENTIAL_NONE;
+}
+
+/*
+ * An index is no part of a name: "key[0]" and "api_key[x]" are "key" and "api_key" to whoever
+ * reads them, "user[api_key]" is a name of its own. So what stands before each '[' is asked
+ * for, and then the whole without a list index. What C programs take a name for ends at NUL.
+ */
+static enum credential_kind find(struct view name, unsigned where) {
+    struct letters l;
+    if (name.n > sizeof l.at)
+        return CREDENTIAL_VALUE;
+    l.n = 0;
+    l.begins[0] = true;
+    for (size_t i = 0, asked = 0; i < name.n; i++) {
+        uint8_t c = name.p[i];
+        if (is_alnum(c)) {
+            l.at[l.n++] = to_lower(c);
+            l.begins[l.n] = false;
+            continue;
+        }
+        l.begins[l.n] = true;
+        if ((c != '[' && c != 0) || l.n == asked)
+            continue;
+        enum credential_kind kind = kind_of(&l, where);
+        if (kind != CREDENTIAL_NONE)
+            return kind;
+        asked = l.n;
+    }
+    l.begins[l.n] = true;
+    return kind_of(&l, where);
 }
 
 enum credential_kind credential_name_in_header(struct view name) {

@@ -4,7 +4,9 @@
  *
  * Names are compared by their letters and digits only, without case: what CGI,
  * PHP and the frameworks call the same ("X-Api-Key", "x_api_key", "apiKey", "user[api_key]",
- * "key[]", "key[0]") is the same here (HD-03). A name of more than CREDENTIAL_LABEL_MAX bytes
+ * "key[]", "key[0]", "key[x]") is the same here (HD-03). Some names of fields are found by a word that
+ * stands anywhere in them ("X-Ops-Authorization-1", "Api-Sign"), and a number behind a field's name is
+ * passed over. A name of more than CREDENTIAL_LABEL_MAX bytes
  * counts as one: refused rather than not compared.
  */
 #ifndef POLICY_CREDENTIAL_NAME_H

@@ -376,6 +376,9 @@ static void pv_02_query_names_are_compared_decoded_and_without_case(void **state
         {"/x?ap%69_key=k", "query k"},
         {"/x?ap%69%5Fkey=k", "query k"},
         {"/x?key[]=k", "query k"},
+        {"/x?api_key[x]=k", "query k"},
+        {"/x?api_key[=k", "query k"},
+        {"/x?$httpHeaders=Authorization%3Ak", "query Authorization:k"},
         {"/x?key[0]=k", "query k"},
         {"/x?key%5B%5D=k", "query k"},
         {"/x?user[password]=k", "query k"},
@@ -458,11 +461,14 @@ static void pv_02_05_body_names(void **state) {
         "X-Amz-Security-Token",
         "user[password]",
         "authorization",
+        "api_key[x]",
+        "_method", /* PN-09 */
+        "x-http-method-override",
     };
     static const char *const others[] = {
         "model",       "messages",   "max_tokens", "key",  "session", "signature",
         "content",     "page_token", "csrf_token", "stop", "sig",     "name",
-        "clientToken", "",           "tokens",     "keys",
+        "clientToken", "",           "tokens",     "keys", "method",  "httpMethod",
     };
     (void)state;
     for (size_t i = 0; i < COUNT(credentials); i++)

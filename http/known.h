@@ -17,8 +17,8 @@ enum known {
     KNOWN_CONNECTION,
     KNOWN_EXPECT,
     KNOWN_UPGRADE,
-    KNOWN_HOP,  /* the other hop-by-hop fields, and Proxy (CVE-2016-5385) */
-    KNOWN_TWIN, /* Content_Length and its like, which CGI-style upstreams read as the real one */
+    KNOWN_HOP, /* the other hop-by-hop fields, and Proxy (CVE-2016-5385) */
+    KNOWN_TWIN, /* Content_Length, Content.Length and the like, which CGI-style upstreams read as the real one */
     /* For the proxy process alone: it takes it out of the head before it makes a record. */
     KNOWN_PROXY_AUTHORIZATION,
     /* Only in answers that the program makes itself. */

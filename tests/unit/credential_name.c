@@ -100,6 +100,7 @@ static void ordinary_fields_are_none(void **state) {
         "Mcp-Session-Id",
         "Mcp-Protocol-Version",
         "X-Claude-Code-Session-Id",
+        "session_id",
         "X-Campaign",
         "X-Design",
         "X-Design-System",

@@ -4,7 +4,7 @@
 
 void body_member_begin(struct body_member *m) {
     m->n_name = m->n_value = 0;
-    m->too_long = false;
+    m->too_long = m->hides = false;
 }
 
 static void fold_tail(struct body_member *m, struct view tail, uint8_t letter) {
@@ -15,8 +15,11 @@ static void fold_tail(struct body_member *m, struct view tail, uint8_t letter) {
 }
 
 void body_member_put(struct body_member *m, uint8_t c) {
+    if (m->too_long)
+        return;
     if (m->n_name == sizeof m->name) {
         m->too_long = true;
+        m->hides = provenance_body_name(view_of(m->name, m->n_name));
         return;
     }
     m->name[m->n_name++] = c;
@@ -39,7 +42,13 @@ void body_member_put_point(struct body_member *m, uint32_t point) {
 }
 
 bool body_member_is_credential(const struct body_member *m) {
-    return !m->too_long && provenance_body_name(view_of(m->name, m->n_name));
+    return m->too_long ? m->hides : provenance_body_name(view_of(m->name, m->n_name));
+}
+
+enum body_step body_member_in_name(struct body_member *m) {
+    if (m->hides)
+        return body_bad(m, "the name of a field is too long");
+    return m->too_long ? BODY_CLEAR : BODY_HOLD;
 }
 
 bool body_member_put_value(struct body_member *m, uint8_t c) {

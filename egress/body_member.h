@@ -19,13 +19,15 @@ enum body_step {
 };
 
 /*
- * A name longer than CREDENTIAL_LABEL_MAX is nobody's name for a credential:
- * it is not kept, and its bytes are clear.
+ * A name longer than CREDENTIAL_LABEL_MAX is nobody's name for a credential: what is over is not
+ * kept, and its bytes are clear. Where its beginning alone is one ("api_key[", and more), the
+ * body is BODY_BAD.
  */
 struct body_member {
     uint8_t name[CREDENTIAL_LABEL_MAX]; /* decoded */
     size_t n_name;
     bool too_long;
+    bool hides;                    /* too long, and begins with a credential's name */
     uint8_t value[BODY_VALUE_MAX]; /* as it was sent */
     size_t n_value;
     const char *why; /* after BODY_BAD: a static sentence fragment */
@@ -44,6 +46,8 @@ void body_member_put_point(struct body_member *m, uint32_t point);
 bool body_member_is_credential(const struct body_member *m);
 /* Keeps a byte of the value; true when BODY_VALUE_MAX are there. */
 bool body_member_put_value(struct body_member *m, uint8_t c);
+/* After a byte of a name: BODY_HOLD, or what a name that is too long makes of it. */
+enum body_step body_member_in_name(struct body_member *m);
 /* BODY_BAD with a reason. */
 enum body_step body_bad(struct body_member *m, const char *why);
 

@@ -16,16 +16,12 @@ static bool is_separator(uint8_t c) {
     return c == '&' || c == ';';
 }
 
-static enum body_step in_name(const struct form_scan *s) {
-    return s->member.too_long ? BODY_CLEAR : BODY_HOLD;
-}
-
 static enum body_step put(struct form_scan *s, uint8_t c) {
     if (c == 0)
         return body_bad(&s->member, "NUL in a field's name");
     if (c != ' ' || s->member.n_name > 0)
         body_member_put(&s->member, c);
-    return in_name(s);
+    return body_member_in_name(&s->member);
 }
 
 static enum body_step name_byte(struct form_scan *s, uint8_t c) {
@@ -40,7 +36,7 @@ static enum body_step name_byte(struct form_scan *s, uint8_t c) {
     }
     if (c == '%') {
         s->state = FORM_NAME_HIGH;
-        return in_name(s);
+        return body_member_in_name(&s->member);
     }
     return put(s, c == '+' ? ' ' : c);
 }
@@ -52,7 +48,7 @@ static enum body_step hex_byte(struct form_scan *s, uint8_t c) {
     if (s->state == FORM_NAME_HIGH) {
         s->high = digit;
         s->state = FORM_NAME_LOW;
-        return in_name(s);
+        return body_member_in_name(&s->member);
     }
     s->state = FORM_NAME;
     return put(s, (uint8_t)(s->high << 4 | digit));

@@ -1,7 +1,7 @@
 /*
  * Credential names in application/x-www-form-urlencoded, in constant memory:
  * pairs whose value is not empty. Pairs are split at '&', and at ';' as some
- * servers do. Names are percent-decoded, '+' is SP; SP at their beginning does
+ * servers do. "NAME[x]=" counts. Names are percent-decoded, '+' is SP; SP at their beginning does
  * not count (PHP). Malformed: a bad percent-encoding or NUL in a name.
  */
 #ifndef EGRESS_FORM_SCAN_H

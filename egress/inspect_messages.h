@@ -17,9 +17,9 @@ enum { INSPECT_PIECE_MAX = 64 * 1024, INSPECT_WINDOW = 256 * 1024 };
 enum inspect_job {
     INSPECT_GUNZIP,    /* RFC 1952, several members allowed */
     INSPECT_INFLATE,   /* "deflate": RFC 1950, or raw RFC 1951 as some servers send */
-    INSPECT_JSON,      /* look for credential names among the members of the outermost object */
+    INSPECT_JSON,      /* look for credential names among the members of the two outermost levels */
     INSPECT_FORM,      /* application/x-www-form-urlencoded */
-    INSPECT_MULTIPART, /* multipart/form-data; argument: the boundary */
+    INSPECT_MULTIPART, /* multipart of any kind; argument: the boundary */
 };
 
 /* egress to inspect */

@@ -1,10 +1,12 @@
 #include "egress/json_scan.h"
 
+#include "policy/method.h"
+
 #include <string.h>
 
 void json_scan_init(struct json_scan *s) {
     memset(s, 0, sizeof *s);
-    s->state = JSON_BETWEEN;
+    s->state = JSON_START;
 }
 
 static bool is_space(uint8_t c) {
@@ -34,7 +36,7 @@ static enum body_step open_level(struct json_scan *s, bool object) {
     *word = object ? *word | bit : *word & ~bit;
     s->depth++;
     s->state = object ? JSON_FIRST_NAME : JSON_FIRST_ELEMENT;
-    return BODY_CLEAR;
+    return settled(s);
 }
 
 static void end_value(struct json_scan *s) {
@@ -55,15 +57,22 @@ static enum body_step close_level(struct json_scan *s, bool object) {
 static enum body_step begin_string(struct json_scan *s, bool name) {
     s->state = JSON_STRING;
     s->in_name = name;
-    s->watched = name && s->depth == 1;
+    s->watched = name && s->depth <= JSON_WATCHED;
     if (s->watched)
         body_member_begin(&s->member);
     return s->watched || s->credential ? BODY_HOLD : BODY_CLEAR;
 }
 
+/* Only the outermost object's members may be taken for the method. */
+static bool counts(const struct json_scan *s) {
+    struct view name = view_of(s->member.name, s->member.n_name);
+    return body_member_is_credential(&s->member) &&
+           (s->depth == 1 || !method_is_override_name(name));
+}
+
 static enum body_step end_string(struct json_scan *s) {
     if (s->in_name) {
-        s->credential = s->watched && body_member_is_credential(&s->member);
+        s->credential = s->watched && counts(s);
         s->state = JSON_COLON;
         return settled(s);
     }
@@ -76,7 +85,7 @@ static enum body_step end_string(struct json_scan *s) {
 static enum body_step inside(struct json_scan *s, uint8_t c) {
     if (!s->in_name && s->credential)
         return body_member_put_value(&s->member, c) ? BODY_FOUND : BODY_HOLD;
-    return s->watched && !s->member.too_long ? BODY_HOLD : BODY_CLEAR;
+    return s->watched ? body_member_in_name(&s->member) : BODY_CLEAR;
 }
 
 static enum body_step put_name(struct json_scan *s, uint8_t c, uint32_t point) {
@@ -127,6 +136,13 @@ static enum body_step hex_byte(struct json_scan *s, uint8_t c) {
 
 /* ---- numbers and words ---- */
 
+/* After a byte of a number or word. */
+static enum body_step value_byte(struct json_scan *s, uint8_t c) {
+    if (!s->credential)
+        return BODY_CLEAR;
+    return body_member_put_value(&s->member, c) ? BODY_FOUND : BODY_HOLD;
+}
+
 static bool number_may_end(enum json_state state) {
     return state == JSON_ZERO || state == JSON_DIGITS || state == JSON_FRACTION ||
            state == JSON_EXPONENT_DIGITS;
@@ -161,11 +177,13 @@ static enum body_step number_byte(struct json_scan *s, uint8_t c) {
     enum json_state next = number_next(s->state, c);
     if (next != JSON_BETWEEN) {
         s->state = next;
-        return BODY_CLEAR;
+        return value_byte(s, c);
     }
     /* "01" and "1x" are no numbers, but "1]" and "1 2" end one. */
     if (!number_may_end(s->state) || is_alnum(c) || c == '.' || c == '-' || c == '+')
         return malformed(s);
+    if (s->credential)
+        return BODY_FOUND;
     end_value(s);
     return json_scan_byte(s, c);
 }
@@ -173,9 +191,12 @@ static enum body_step number_byte(struct json_scan *s, uint8_t c) {
 static enum body_step word_byte(struct json_scan *s, uint8_t c) {
     if (c != (uint8_t)*s->word)
         return malformed(s);
-    if (*++s->word == 0)
-        end_value(s);
-    return BODY_CLEAR;
+    enum body_step step = value_byte(s, c);
+    if (*++s->word != 0)
+        return step;
+    step = s->credential ? BODY_FOUND : BODY_CLEAR;
+    end_value(s);
+    return step;
 }
 
 /* ---- values ---- */
@@ -183,13 +204,16 @@ static enum body_step word_byte(struct json_scan *s, uint8_t c) {
 static enum body_step begin_word(struct json_scan *s, const char *rest) {
     s->state = JSON_WORD;
     s->word = rest;
-    return BODY_CLEAR;
+    return settled(s);
 }
 
 static enum body_step begin_value(struct json_scan *s, uint8_t c) {
     if (c == '"')
         return begin_string(s, false);
-    s->credential = false; /* only a string is one */
+    if (c == 'f' || c == 'n')
+        s->credential = false; /* as if it were not there */
+    if (s->credential)
+        body_member_put_value(&s->member, c);
     switch (c) {
     case '{':
         return open_level(s, true);
@@ -203,12 +227,12 @@ static enum body_step begin_value(struct json_scan *s, uint8_t c) {
         return begin_word(s, "ull");
     case '-':
         s->state = JSON_MINUS;
-        return BODY_CLEAR;
+        return settled(s);
     default:
         if (!is_digit(c))
             return malformed(s);
         s->state = c == '0' ? JSON_ZERO : JSON_DIGITS;
-        return BODY_CLEAR;
+        return settled(s);
     }
 }
 
@@ -228,8 +252,31 @@ static enum body_step colon_byte(struct json_scan *s, uint8_t c) {
     return settled(s);
 }
 
+/* A credential's array or object has something in it. */
+static bool fills(const struct json_scan *s, uint8_t c) {
+    return s->credential && ((s->state == JSON_FIRST_ELEMENT && c != ']') ||
+                             (s->state == JSON_FIRST_NAME && c != '}'));
+}
+
+static enum body_step mark_byte(struct json_scan *s, uint8_t c) {
+    if (c != (uint8_t) "\xef\xbb\xbf"[s->n_mark++])
+        return malformed(s);
+    if (s->n_mark == 3)
+        s->state = JSON_BETWEEN;
+    return BODY_CLEAR;
+}
+
+static enum body_step start_byte(struct json_scan *s, uint8_t c) {
+    s->state = c == 0xef ? JSON_MARK : JSON_BETWEEN;
+    return json_scan_byte(s, c);
+}
+
 /* Between tokens, c is not white space. */
 static enum body_step token_byte(struct json_scan *s, uint8_t c) {
+    if (fills(s, c)) {
+        body_member_put_value(&s->member, c);
+        return BODY_FOUND;
+    }
     switch (s->state) {
     case JSON_BETWEEN:
     case JSON_VALUE:
@@ -251,6 +298,10 @@ static enum body_step token_byte(struct json_scan *s, uint8_t c) {
 
 enum body_step json_scan_byte(struct json_scan *s, uint8_t c) {
     switch (s->state) {
+    case JSON_START:
+        return start_byte(s, c);
+    case JSON_MARK:
+        return mark_byte(s, c);
     case JSON_STRING:
         return string_byte(s, c);
     case JSON_ESCAPE:
@@ -284,5 +335,5 @@ size_t json_scan_skip(const struct json_scan *s, struct view v) {
 
 enum body_step json_scan_end(struct json_scan *s) {
     bool number = s->depth == 0 && number_may_end(s->state);
-    return s->state == JSON_BETWEEN || number ? BODY_CLEAR : malformed(s);
+    return s->state == JSON_START || s->state == JSON_BETWEEN || number ? BODY_CLEAR : malformed(s);
 }

@@ -1,20 +1,24 @@
 /*
  * Credential names in JSON (RFC 8259), strictly and in constant memory: the
- * members of an outermost object whose value is a string that is not empty.
+ * members of the two outermost levels whose value is neither null nor false nor an empty
+ * string, array or object: {"NAME":1}, {"user":{"NAME":"x"}}, [{"NAME":["x"]}].
  *
- * An outermost array or scalar holds none. Several documents in a row, with or
+ * Deeper ones are not looked at: conversations with a model quote such names there. Of an array
+ * or object the value reported is its beginning. Several documents in a row, with or
  * without white space between them (NDJSON), are scanned each. Malformed: what
- * RFC 8259 does not allow, a byte order mark, NUL in an outermost member's
- * name (some parsers end it there), more than JSON_DEPTH levels.
+ * RFC 8259 does not allow (but one byte order mark at the very beginning), NUL in such a
+ * member's name (some parsers end it there), more than JSON_DEPTH levels.
  */
 #ifndef EGRESS_JSON_SCAN_H
 #define EGRESS_JSON_SCAN_H
 
 #include "egress/body_member.h"
 
-enum { JSON_DEPTH = 512 };
+enum { JSON_DEPTH = 512, JSON_WATCHED = 2 };
 
 enum json_state {
+    JSON_START,
+    JSON_MARK,          /* inside of a byte order mark */
     JSON_BETWEEN,       /* outside of any document */
     JSON_FIRST_ELEMENT, /* behind '[' */
     JSON_VALUE,         /* a value is due */
@@ -42,9 +46,9 @@ struct json_scan {
     uint64_t is_object[JSON_DEPTH / 64]; /* a bit for each open level */
     size_t depth;
     bool in_name;    /* the string is a member's name */
-    bool watched;    /* it is a name of the outermost object: kept in member */
+    bool watched;    /* it is a name of an outermost level: kept in member */
     bool credential; /* the value that is due, or is read, has a credential's name */
-    uint8_t n_hex;
+    uint8_t n_mark, n_hex;
     uint16_t hex;
     const char *word; /* what is left of the word */
 };

@@ -31,8 +31,9 @@ static bool delimiter_byte(struct delimiter *d, uint8_t c) {
 /* ---- a part's head ---- */
 
 struct disposition {
-    struct view name;
-    unsigned fields, names; /* how many there were */
+    struct view name, filename, id;         /* id: Content-ID, which some take for a name */
+    unsigned fields, names, filenames, ids; /* how many there were */
+    bool encoded;                           /* filename* */
 };
 
 static bool is_token(struct view v) {
@@ -58,7 +59,7 @@ static bool take_parameter(struct view *rest, struct disposition *d) {
     size_t equals = view_find(*rest, '=');
     struct view name = view_head(*rest, equals), value;
     *rest = view_skip(*rest, equals + 1);
-    if (!is_token(name) || view_equal_nocase(name, VIEW("name*")))
+    if (!is_token(name) || view_equal_nocase(view_head(name, 5), VIEW("name*")))
         return false;
     if (rest->n > 0 && rest->p[0] == '"') {
         if (!take_quoted(rest, &value))
@@ -74,6 +75,10 @@ static bool take_parameter(struct view *rest, struct disposition *d) {
     if (view_equal_nocase(name, VIEW("name"))) {
         d->name = value;
         d->names++;
+    } else if (view_equal_nocase(view_head(name, 8), VIEW("filename"))) {
+        d->filename = value;
+        d->filenames++;
+        d->encoded = d->encoded || name.n > 8;
     }
     return rest->n == 0 || rest->p[0] == ';';
 }
@@ -112,8 +117,13 @@ static bool read_head(struct view head, struct disposition *d) {
         if (view_equal_nocase(name, VIEW("content-disposition")) &&
             !read_disposition(view_trim(value), d))
             return false;
+        if (view_equal_nocase(name, VIEW("content-id"))) {
+            d->id = view_trim(value);
+            d->ids++;
+        }
     }
-    return d->fields == 1 && d->names == 1;
+    bool called = d->names > 0 || (d->filenames <= 1 && !d->encoded);
+    return d->fields <= 1 && d->names <= 1 && d->ids <= 1 && called;
 }
 
 /* ---- the scan ---- */
@@ -137,7 +147,7 @@ int multipart_scan_init(struct multipart_scan *s, struct view boundary) {
 }
 
 static enum body_step malformed(struct multipart_scan *s) {
-    return body_bad(&s->member, "malformed multipart/form-data");
+    return body_bad(&s->member, "malformed multipart");
 }
 
 /* Before the first delimiter only a CRLF may stand. */
@@ -167,15 +177,49 @@ static enum body_step delimiter_end(struct multipart_scan *s, uint8_t c) {
     return BODY_CLEAR;
 }
 
+/* Some servers undo a percent-encoding in a name; NUL ends it for some. */
+static bool is_encoded_credential(struct body_member *m, struct view name) {
+    body_member_begin(m);
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i], byte;
+        if (c == '%' && hex_decode(view_slice(name, i + 1, i + 3), &byte, 1) == 0) {
+            c = byte;
+            i += 2;
+        }
+        if (c == 0)
+            break;
+        body_member_put(m, c);
+    }
+    return body_member_is_credential(m);
+}
+
+static bool is_credential(struct body_member *m, struct view name) {
+    body_member_begin(m);
+    for (size_t i = 0; i < name.n; i++)
+        body_member_put(m, name.p[i]);
+    return body_member_is_credential(m) || is_encoded_credential(m, name);
+}
+
+/* What has no name is called by its file's name, or by its id (Rack). */
+static bool is_credentials_part(struct body_member *m, const struct disposition *d) {
+    if (d->names > 0)
+        return is_credential(m, d->name);
+    return is_credential(m, d->filename) || is_credential(m, d->id);
+}
+
+/* Names that say how others are to be read, or are encoded words (RFC 2047). */
+static bool is_odd(struct view name) {
+    return view_equal_nocase(name, VIEW("_charset_")) || view_search(name, VIEW("=?")) < name.n;
+}
+
 static enum body_step begin_content(struct multipart_scan *s) {
     struct disposition d = {.fields = 0};
     /* The last two bytes are the empty line. */
     if (!read_head(view_of(s->head, s->n_head - 2), &d))
         return malformed(s);
-    body_member_begin(&s->member);
-    for (size_t i = 0; i < d.name.n; i++)
-        body_member_put(&s->member, d.name.p[i]);
-    s->credential = body_member_is_credential(&s->member);
+    if (is_odd(d.name) || (d.names == 0 && (is_odd(d.filename) || is_odd(d.id))))
+        return body_bad(&s->member, "a part's name is encoded, or says how others are");
+    s->credential = is_credentials_part(&s->member, &d);
     s->state = MULTIPART_CONTENT;
     s->line.at = s->bare.at = 0;
     s->n_content = 0;
@@ -245,5 +289,5 @@ size_t multipart_scan_skip(const struct multipart_scan *s, struct view v) {
 
 enum body_step multipart_scan_end(struct multipart_scan *s) {
     bool whole = s->state == MULTIPART_CLOSED && s->n_pair != 1;
-    return whole ? BODY_CLEAR : body_bad(&s->member, "multipart/form-data is cut short");
+    return whole ? BODY_CLEAR : body_bad(&s->member, "the multipart body is cut short");
 }

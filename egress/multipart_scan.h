@@ -1,13 +1,16 @@
 /*
- * Credential names in multipart/form-data (RFC 7578, RFC 2046), strictly and in
- * constant memory: parts whose content is not empty.
+ * Credential names in multipart/form-data (RFC 7578, RFC 2046) and any other multipart,
+ * which some servers read alike, strictly and in constant memory: parts whose content is
+ * not empty. Names count as they are and percent-decoded. A part without one has its file's
+ * name or its Content-ID (Rack). What is inside of a part is not looked at.
  *
  * Parsers differ, so what two of them could read differently is malformed: the
  * boundary anywhere but at the start of a line ended by CRLF and followed by
  * CRLF or "--", anything before the first or behind the last delimiter (a
  * CRLF is fine), a part's head with a bare CR or LF, NUL, folded lines, more
- * than MULTIPART_HEAD bytes, not exactly one Content-Disposition with one
- * name, "name*", or a backslash before a quote.
+ * than MULTIPART_HEAD bytes, two of Content-Disposition, of Content-ID or of name,
+ * "name*", "name*0", a name that is an encoded word or "_charset_", or a backslash before
+ * a quote.
  *
  * A signed upload form (PV-05) is found by the fields that carry the signer
  * (x-amz-credential, AWSAccessKeyId, ...); what these names are is for

@@ -4,6 +4,7 @@
 #include "egress/lane_messages.h"
 #include "egress/media_type.h"
 #include "egress/substitute.h"
+#include "policy/method.h"
 
 #include <string.h>
 
@@ -217,6 +218,10 @@ void send_found(struct exchange *ex, struct view name, struct view value) {
     struct materials *m = &ex->materials;
     if (m->n < MATERIALS_MAX)
         m->at[m->n++] = (struct material){.place = PLACE_BODY, .name = name, .token = value};
+    if (method_is_override_name(name)) {
+        exchange_refuse(ex, REASON_METHOD_OVERRIDE, VIEW("in a field of the body"));
+        return;
+    }
     exchange_refuse(ex, REASON_FOREIGN_CREDENTIAL,
                     VIEW("a field of the body would be read as a credential"));
 }

@@ -74,6 +74,27 @@ static void check(enum body_kind kind, const char *boundary, const struct body *
     for (size_t i = 0; i < sizeof(table) / sizeof *(table); i++)                                   \
     check(kind, boundary, &(table)[i])
 
+/* ---- overrides of the method ---- */
+
+#define PART(name, content)                                                                        \
+    "--b0\r\nContent-Disposition: form-data; name=" name "\r\n\r\n" content "\r\n"
+#define END "--b0--\r\n"
+
+static void pn_09_fields_that_change_the_method_are_found(void **state) {
+    (void)state;
+    static const struct body form = FOUND("a=1&_method=PUT", "_method", "PUT", "_method");
+    static const struct body json = FOUND("{\"_method\":\"PUT\"}", "_method", "PUT", "_method");
+    static const struct body part =
+        FOUND(PART("_method", "PUT") END, "_method", "PUT", "Content-D");
+    /* ordinary names, and below the outermost object */
+    static const struct body others[] = {CLEAN("{\"method\":\"card\",\"a\":{\"_method\":\"PUT\"}}"),
+                                         CLEAN("[{\"_method\":\"PUT\"}]")};
+    check(BODY_FORM, "", &form);
+    check(BODY_JSON, "", &json);
+    check(BODY_MULTIPART, "b0", &part);
+    CHECK_ALL(BODY_JSON, "", others);
+}
+
 /* ---- JSON ---- */
 
 static void pv_02_json_members_that_are_credentials_are_found(void **state) {
@@ -290,10 +311,6 @@ static void forms_without_credentials_are_clear_and_odd_names_are_refused(void *
 
 /* ---- multipart ---- */
 
-#define PART(name, content)                                                                        \
-    "--b0\r\nContent-Disposition: form-data; name=" name "\r\n\r\n" content "\r\n"
-#define END "--b0--\r\n"
-
 static void pv_02_pv_05_parts_that_are_credentials_are_found(void **state) {
     (void)state;
     static const struct body bodies[] = {
@@ -417,6 +434,7 @@ static void a_parts_head_is_bounded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pn_09_fields_that_change_the_method_are_found),
         cmocka_unit_test(pv_02_json_members_that_are_credentials_are_found),
         cmocka_unit_test(json_without_credentials_is_clear_to_its_end),
         cmocka_unit_test(json_that_is_not_rfc_8259_is_refused),

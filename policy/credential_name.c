@@ -83,6 +83,7 @@ static const struct row rows[] = {
     {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("sessionid")},
     {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("credential")},
     {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("credentials")},
+    {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("passphrase")},
     {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("macaroon")},
     {HEADER, WORD, CREDENTIAL_VALUE, LETTERS("macaroons")},
     {HEADER, WITHIN, CREDENTIAL_VALUE, LETTERS("apikey")},

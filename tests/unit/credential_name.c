@@ -36,6 +36,7 @@ static void pv_01_fields_are_found_by_a_word_in_their_name(void **state) {
         "X-Api-Sign",
         "OK-ACCESS-SIGN",
         "OK-ACCESS-PASSPHRASE",
+        "X-Passphrase-Text",
         "Authentication",
         "X-Authentication",
         "Authorization2",

@@ -135,6 +135,16 @@ static int take_commit(void *ctx, struct channel *ch, struct message *m) {
         c->in_use = c->next;
         c->next = (struct text){NULL, 0};
     }
+    channel_send(c->channel, ROLE_COMMITTED, 0, m->generation, (struct view){NULL, 0});
+    return 0;
+}
+
+static int take_in_use(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)ch;
+    if (!c->ops.on_in_use)
+        return ERR_BAD;
+    c->ops.on_in_use(c->ctx, m->generation);
     return 0;
 }
 
@@ -181,6 +191,7 @@ static const struct channel_rule rules[] = {
     {PARENT_GENERATION, CHANNEL_FD, 16, take_generation, "parent generation"},
     {PARENT_LIMITS, 0, 4096, take_limits, "parent limits"},
     {PARENT_COMMIT, 0, 16, take_commit, "parent commit"},
+    {PARENT_IN_USE, 0, 0, take_in_use, "parent in use"},
     {PARENT_STOP, 0, 16, take_stop, "parent stop"},
     {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
     {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},

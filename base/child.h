@@ -26,6 +26,7 @@ enum parent_message {
     PARENT_STOP = 7,   /* finish what is in progress, then exit */
     PARENT_STATUS_ASK = 8, /* id to be repeated */
     PARENT_ANSWER = 9,     /* to control: u8 err (0 or -code), block text; id of the ROLE_ASK */
+    PARENT_IN_USE = 10,    /* to broker: generation N is in use everywhere */
 };
 
 /* role to parent */
@@ -37,7 +38,8 @@ enum role_message {
     ROLE_BAD_PEER = 4, /* u8 role, u32 lane: that peer broke the contract; its channel is dropped */
     ROLE_STATUS = 5,   /* block: a JSON object's members, "\"connections\":3,..."; id of the ask */
     ROLE_REGISTRY = 6, /* broker: block registry (policy/bundle.h); wants a new generation */
-    ROLE_ASK = 7,      /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
+    ROLE_COMMITTED = 8, /* generation N is in use here */
+    ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
 };
 
 enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP };
@@ -59,6 +61,7 @@ struct child_ops {
      */
     int (*on_generation)(void *ctx, uint32_t generation, struct view text);
     void (*on_commit)(void *ctx, uint32_t generation);
+    void (*on_in_use)(void *ctx, uint32_t generation);
     /* NULL: the loop stops at once. */
     void (*on_stop)(void *ctx);
     /* Appends JSON members without braces; NULL: none. */

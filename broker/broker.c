@@ -107,6 +107,13 @@ static int on_generation(void *ctx, uint32_t generation, struct view text) {
     return 0;
 }
 
+/* An operator who was told that it is done may count on it. */
+static void on_in_use(void *ctx, uint32_t generation) {
+    struct broker *b = ctx;
+    (void)generation;
+    desk_committed(b->desk);
+}
+
 static void on_commit(void *ctx, uint32_t generation) {
     struct broker *b = ctx;
     if (!b->next || b->next->number != generation)
@@ -114,7 +121,6 @@ static void on_commit(void *ctx, uint32_t generation) {
     mandate_free(b->custody.mandate);
     b->custody.mandate = b->next;
     b->next = NULL;
-    desk_committed(b->desk);
 }
 
 static void on_status(void *ctx, struct buf *out) {
@@ -139,6 +145,7 @@ static const struct child_ops ops = {
     .on_file = on_file,
     .on_generation = on_generation,
     .on_commit = on_commit,
+    .on_in_use = on_in_use,
     .on_status = on_status,
 };
 

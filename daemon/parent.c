@@ -75,6 +75,11 @@ static int take_ready(void *ctx, struct channel *ch, struct message *m) {
     return rollout_ready(ctx, m->generation);
 }
 
+static int take_committed(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return rollout_confirmed(ctx, m->generation);
+}
+
 static int take_refused(void *ctx, struct channel *ch, struct message *m) {
     struct reader r = reader_of(m->body);
     (void)ch;
@@ -152,6 +157,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
 static const struct channel_rule rules[] = {
     {ROLE_UP, CHANNEL_ONCE, 2048, take_up, "up"},
     {ROLE_READY, 0, 0, take_ready, "ready"},
+    {ROLE_COMMITTED, 0, 0, take_committed, "committed"},
     {ROLE_REFUSED, 0, 1024, take_refused, "refused"},
     {ROLE_BAD_PEER, 0, 5, take_bad_peer, "bad peer"},
     {ROLE_STATUS, 0, 20000, take_status, "status"},
@@ -421,9 +427,10 @@ void parent_committed(struct parent *p) {
     char text[64];
     snprintf(text, sizeof text, "{\"generation\":%u}", p->generation);
     record_event(p, p->ready ? "generation" : "start", "exeatd " EXEAT_VERSION);
-    if (p->has_reload_ask)
+    if (p->has_reload_ask && p->rollout.loaded) {
         control_answer(p, p->reload_ask, 0, view_str(text));
-    p->has_reload_ask = false;
+        p->has_reload_ask = false;
+    }
     log_info("generation %u is in use", p->generation);
     if (p->ready)
         return;

@@ -131,6 +131,7 @@ static int make_text(struct parent *p) {
     struct view base = buf_len(&p->candidate) > 0 ? buf_view(&p->candidate) : buf_view(&p->base);
     buf_reset(&p->rollout.base);
     buf_put(&p->rollout.base, base);
+    p->rollout.loaded = buf_len(&p->candidate) > 0;
     buf_reset(&p->candidate);
     if (bundle_read(buf_view(&p->rollout.base), &b) != 0)
         return -1;
@@ -150,6 +151,11 @@ static int make_text(struct parent *p) {
     return fd;
 }
 
+/* A generation is being agreed on; once it is committed it is the one in use. */
+static bool is_open(const struct parent *p) {
+    return p->rollout.running && !p->rollout.committed;
+}
+
 /* Those that judge by a generation. */
 static bool takes_part(const struct process *of) {
     return of->role != ROLE_CONTROL && of->state == PROCESS_UP;
@@ -164,27 +170,39 @@ static void send_text(struct process *of, uint32_t number, int text) {
         return;
     }
     struct buf *b = channel_begin(of->channel, PARENT_LIMITS, 0, number);
-    limits_write(p->rollout.running ? &p->rollout.limits : &p->limits, b);
+    limits_write(is_open(p) ? &p->rollout.limits : &p->limits, b);
     channel_end(of->channel);
 }
 
 static void send_commit(struct process *of, uint32_t number) {
     of->generation = number;
+    of->confirming = true;
     channel_send(of->channel, PARENT_COMMIT, 0, number, (struct view){NULL, 0});
 }
 
 /* ---- rolling out ---- */
 
 static void finish(struct parent *p) {
-    p->rollout.running = false;
+    p->rollout.running = p->rollout.committed = false;
     event_del(p->rollout.late);
     for (struct process *of = p->processes; of; of = of->next)
         of->acknowledging = false;
 }
 
+/* Everybody uses it: whoever waits for that is told. */
+static void in_use(struct parent *p) {
+    struct process *broker = process_find(p, ROLE_BROKER, 0);
+    finish(p);
+    parent_committed(p);
+    if (takes_part(broker))
+        channel_send(broker->channel, PARENT_IN_USE, 0, p->generation, (struct view){NULL, 0});
+    if (p->rollout.wanted)
+        rollout_begin(p);
+}
+
 static void commit(struct parent *p) {
     uint32_t number = p->rollout.number;
-    finish(p);
+    p->rollout.committed = true;
     buf_reset(&p->base);
     buf_put(&p->base, buf_view(&p->rollout.base));
     p->limits = p->rollout.limits;
@@ -199,9 +217,6 @@ static void commit(struct parent *p) {
     for (struct process *of = p->processes; of; of = of->next)
         if (takes_part(of) && of->role == ROLE_PROXY)
             send_commit(of, number);
-    parent_committed(p);
-    if (p->rollout.wanted)
-        rollout_begin(p);
 }
 
 static void abandon(struct parent *p, const char *why) {
@@ -221,9 +236,12 @@ static void check_complete(struct parent *p) {
     if (!p->rollout.running)
         return;
     for (struct process *of = p->processes; of; of = of->next)
-        if (of->acknowledging)
+        if (p->rollout.committed ? of->confirming : of->acknowledging)
             return;
-    commit(p);
+    if (p->rollout.committed)
+        in_use(p);
+    else
+        commit(p);
 }
 
 /*
@@ -231,7 +249,7 @@ static void check_complete(struct parent *p) {
  * taken-over process could keep every tightening of the policy from all.
  */
 static void end_vetoer(struct process *of) {
-    of->acknowledging = false;
+    of->acknowledging = of->confirming = false;
     kill(of->pid, SIGKILL);
 }
 
@@ -240,7 +258,7 @@ static void on_late(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
     for (struct process *of = p->processes; of; of = of->next)
-        if (of->acknowledging) {
+        if (p->rollout.committed ? of->confirming : of->acknowledging) {
             log_warn("%s did not answer generation %u: it is started anew", of->origin,
                      p->rollout.number);
             end_vetoer(of);
@@ -287,7 +305,7 @@ void rollout_greet(struct process *of) {
         rollout_begin(p);
     else if (of->role == ROLE_CONTROL)
         return;
-    else if (p->rollout.running)
+    else if (is_open(p))
         send_text(of, p->rollout.number, p->rollout.text);
     else
         send_text(of, p->generation, p->text);
@@ -295,8 +313,8 @@ void rollout_greet(struct process *of) {
 
 void rollout_lost(struct process *of) {
     struct parent *p = of->parent;
-    of->acknowledging = false;
-    if (p->rollout.running && p->generation == 0) {
+    of->acknowledging = of->confirming = false;
+    if (is_open(p) && p->generation == 0) {
         /* Nobody serves yet: again when all are up. */
         finish(p);
         close(p->rollout.text);
@@ -323,13 +341,20 @@ static void commit_alone(struct process *of) {
 int rollout_ready(struct process *of, uint32_t number) {
     struct parent *p = of->parent;
     /* An answer to a generation that was overtaken meanwhile changes nothing. */
-    if (!of->acknowledging || number != (p->rollout.running ? p->rollout.number : p->generation))
+    if (!of->acknowledging || number != (is_open(p) ? p->rollout.number : p->generation))
         return 0;
     of->acknowledging = false;
-    if (p->rollout.running)
+    if (is_open(p))
         check_complete(p);
     else
         commit_alone(of);
+    return 0;
+}
+
+int rollout_confirmed(struct process *of, uint32_t number) {
+    if (number == of->generation)
+        of->confirming = false;
+    check_complete(of->parent);
     return 0;
 }
 
@@ -341,7 +366,7 @@ int rollout_refused(struct process *of, uint32_t number, struct view why) {
     of->acknowledging = false;
     snprintf(line, sizeof line, "%s refused generation %u: %s", of->origin, number,
              log_text(why, text, sizeof text));
-    if (!p->rollout.running || number != p->rollout.number) {
+    if (!is_open(p) || number != p->rollout.number) {
         log_warn("%s", line);
     } else if (of->lane && p->generation) {
         log_warn("%s: it is started anew", line);

@@ -19,6 +19,7 @@ void rollout_greet(struct process *of);
 void rollout_lost(struct process *of);
 /* Its answers. Anything but 0 drops its channel. */
 MUST_USE int rollout_ready(struct process *of, uint32_t number);
+MUST_USE int rollout_confirmed(struct process *of, uint32_t number);
 MUST_USE int rollout_refused(struct process *of, uint32_t number, struct view why);
 
 #endif

@@ -31,6 +31,7 @@ struct process {
     unsigned restarts, backoff_ms;
     uint32_t generation; /* the one it uses; 0: none */
     uint32_t prepared;   /* proxy: one it holds ready until its egress uses it */
+    bool confirming;     /* was told to use a generation and has not said that it does */
     bool acknowledging;  /* must still answer the generation that is being rolled out */
     bool killed;         /* we ended it */
     char origin[32];     /* "egress 3": its name in the log and the audit trail */
@@ -48,7 +49,9 @@ struct process {
 
 struct rollout {
     bool running;
-    bool wanted; /* another one when this has ended */
+    bool committed; /* all have acknowledged; not all have confirmed */
+    bool loaded;    /* with a text that was loaded anew */
+    bool wanted;    /* another one when this has ended */
     uint32_t number;
     int text;             /* memfd */
     struct buf base;      /* what the text is made of, without the registry */

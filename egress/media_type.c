@@ -52,6 +52,9 @@ static bool take_parameter(struct view *rest, struct media *m) {
     if (!take_byte(rest, ';'))
         return false;
     *rest = view_trim(*rest);
+    /* An empty parameter is no parameter (RFC 9110 5.6.6). */
+    if (rest->n == 0 || rest->p[0] == ';')
+        return true;
     if (!take_token(rest, &name) || view_find(name, '*') < name.n || !take_byte(rest, '='))
         return false;
     if (!(take_byte(rest, '"') ? take_quoted(rest, &value) : take_token(rest, &value)))
@@ -118,7 +121,7 @@ static enum reason choose_multipart(const struct media *m, struct media_scan *ou
     return REASON_ALLOWED;
 }
 
-enum reason media_type_choose(struct view value, uint8_t first, struct media_scan *out) {
+enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out) {
     struct media m = {.boundaries = 0};
     *out = (struct media_scan){.wanted = false};
     bool typed = !view_is_empty(value), json = begins_like_json(first);
@@ -131,7 +134,7 @@ enum reason media_type_choose(struct view value, uint8_t first, struct media_sca
     } else if (is_json(&m) || (json && (!typed || is_form(&m) || is_plain(&m)))) {
         out->wanted = true;
         out->job = INSPECT_JSON;
-    } else if (!typed || is_form(&m)) {
+    } else if ((!typed && post) || is_form(&m)) {
         out->wanted = true;
         out->job = INSPECT_FORM;
     }

@@ -22,14 +22,14 @@ struct media_scan {
 };
 
 /*
- * value: of Content-Type, empty where there is none. first: the body's first byte that is no
+ * value: of Content-Type, empty where there is none. post: the method is POST. first: the body's first byte that is no
  * blank of JSON's. REASON_ALLOWED, REASON_MALFORMED_REQUEST, or REASON_BODY_CODING for
  * a charset in which ASCII names may be written otherwise (utf-7, utf-16, ibm037).
  *
  * JSON: a subtype that has "json" in it, and whatever begins like JSON when it has no type or
  * one that some APIs read as JSON whatever it is called: text/plain, forms. Else forms, and what
- * has no type (Rack reads it as a form). Any multipart. Of other types nothing is looked at.
+ * has no type in a POST (Rack reads it as a form; files are uploaded by PUT without one). Any multipart. Of other types nothing is looked at.
  */
-enum reason media_type_choose(struct view value, uint8_t first, struct media_scan *out);
+enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out);
 
 #endif

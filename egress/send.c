@@ -34,7 +34,8 @@ static enum reason open_scan(struct exchange *ex, uint8_t first) {
     if (service_accepts_any(ex->verdict.service))
         return REASON_ALLOWED;
     fields_find(&ex->request.fields, VIEW("content-type"), &type);
-    enum reason why = media_type_choose(type, first, &scan);
+    enum reason why =
+        media_type_choose(type, view_equal(ex->request.method, VIEW("POST")), first, &scan);
     if (why != REASON_ALLOWED || !scan.wanted)
         return why;
     if (is_coded(ex))

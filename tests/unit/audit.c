@@ -79,9 +79,17 @@ static void on_closed(void *ctx, struct channel *ch, int why) {
     (void)why;
 }
 
+static int on_committed(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    (void)ch;
+    (void)m;
+    return 0;
+}
+
 static const struct channel_rule rules[] = {
     {ROLE_UP, 0, 1024, on_up, "up"},
     {ROLE_READY, 0, 16, on_ready, "ready"},
+    {ROLE_COMMITTED, 0, 0, on_committed, "committed"},
     {ROLE_BAD_PEER, 0, 16, on_bad_peer, "bad peer"},
     {ROLE_STATUS, 0, 1024, on_status, "status"},
 };

@@ -92,6 +92,7 @@ static void on_closed(void *ctx, struct channel *ch, int why) {
 static const struct channel_rule keep_rules[] = {
     {1, 0, 16384, keep, "1"}, {2, 0, 16384, keep, "2"}, {3, 0, 16384, keep, "3"},
     {4, 0, 16384, keep, "4"}, {5, 0, 16384, keep, "5"}, {6, 0, 16384, keep, "6"},
+    {8, 0, 16384, keep, "8"},
 };
 
 static void end_open(struct world *w, struct end *e, int fd) {
@@ -188,6 +189,7 @@ static void send_generation(struct world *w) {
     struct got *ready = last_of(&w->parent, ROLE_READY);
     assert_true(ready && ready->generation == w->generation);
     channel_send(w->parent.channel, PARENT_COMMIT, 0, w->generation, VIEW(""));
+    channel_send(w->parent.channel, PARENT_IN_USE, 0, w->generation, VIEW(""));
 }
 
 /* Nothing of the test may stand where the broker finds its parent. */

@@ -107,10 +107,18 @@ static void on_closed(void *ctx, struct channel *ch, int why) {
         w->egress_gone = true;
 }
 
+static int on_committed(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    (void)ch;
+    (void)m;
+    return 0;
+}
+
 static const struct channel_rule parent_rules[] = {
     {ROLE_UP, 0, 1024, on_up, "up"},
     {ROLE_READY, 0, 16, on_ready, "ready"},
     {ROLE_REFUSED, 0, 1024, on_refused, "refused"},
+    {ROLE_COMMITTED, 0, 0, on_committed, "committed"},
     {ROLE_BAD_PEER, 0, 16, on_bad_peer, "bad peer"},
 };
 

@@ -63,9 +63,17 @@ static int on_refused(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+static int on_committed(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    (void)ch;
+    (void)m;
+    return 0;
+}
+
 static const struct channel_rule parent_rules[] = {
     {ROLE_UP, 0, 64, on_up, "up"},
     {ROLE_READY, 0, 64, on_ready, "ready"},
+    {ROLE_COMMITTED, 0, 0, on_committed, "committed"},
 };
 
 static const struct channel_rule lane_rules[] = {
@@ -103,7 +111,8 @@ static void start_process(struct world *w) {
         _exit(dialer_main(&args));
     }
     close(fds[1]);
-    w->parent = channel_new(w->loop, fds[0], parent_rules, 2, 0, on_closed, w);
+    w->parent = channel_new(w->loop, fds[0], parent_rules,
+                            sizeof parent_rules / sizeof *parent_rules, 0, on_closed, w);
 }
 
 static void send_peer(struct world *w, enum role role, uint32_t lane, int fd) {

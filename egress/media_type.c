@@ -124,7 +124,9 @@ static enum reason choose_multipart(const struct media *m, struct media_scan *ou
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out) {
     struct media m = {.boundaries = 0};
     *out = (struct media_scan){.wanted = false};
-    bool typed = !view_is_empty(value), json = begins_like_json(first);
+    bool typed = !view_is_empty(value);
+    /* What is uploaded by PUT without a type is a file more often than not: only a plain beginning counts. */
+    bool json = typed || post ? begins_like_json(first) : first == '{' || first == '[';
     if (typed && !parse(value, &m))
         return REASON_MALFORMED_REQUEST;
     if (view_equal_nocase(m.type, VIEW("multipart"))) {

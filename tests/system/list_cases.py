@@ -48,7 +48,7 @@ NOTES = {
     "WS-06": "subprotocols are shown by PV-09; Origin decides nothing",
     "WS-07": H2,
     "PN-08": "no rule reads the query",
-    "PN-09": "in fields and query; `_method` inside a form's body is not looked for",
+    "PN-09": "in fields, query, forms and the outermost object of JSON",
     "PH-09": "no binding puts a secret into a body; bodies keep their length",
     "PH-04": "no binding puts a secret into a URL: a placeholder there is refused (PH-02)",
     "PH-07": "percent-encoding and JSON are undone; other disguises are worthless and pass",

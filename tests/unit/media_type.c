@@ -183,6 +183,18 @@ static void pv_02_a_charset_in_which_names_are_other_bytes_is_refused(void **sta
         }
 }
 
+static void an_untyped_upload_is_a_file_unless_it_begins_like_json(void **state) {
+    struct media_scan scan;
+    (void)state;
+    static const uint8_t firsts[] = {0, 0x1f, 0x89, 'P', 0xef, 0xff};
+    for (size_t i = 0; i < sizeof firsts; i++) {
+        assert_int_equal(media_type_choose(VIEW(""), false, firsts[i], &scan), REASON_ALLOWED);
+        assert_false(scan.wanted);
+    }
+    assert_int_equal(media_type_choose(VIEW(""), false, '{', &scan), REASON_ALLOWED);
+    assert_true(scan.wanted && scan.job == INSPECT_JSON);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pv_02_a_type_says_how_its_body_is_read),
@@ -191,6 +203,7 @@ int main(void) {
         cmocka_unit_test(a_multipart_type_has_one_boundary_that_is_one),
         cmocka_unit_test(a_boundary_has_seventy_characters_at_most),
         cmocka_unit_test(pv_02_a_charset_in_which_names_are_other_bytes_is_refused),
+        cmocka_unit_test(an_untyped_upload_is_a_file_unless_it_begins_like_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "egress/upstream.h"
 
 #include "base/log.h"
+#include "base/secret.h"
 #include "egress/ask.h"
 #include "egress/dialer_messages.h"
 #include "egress/exchange.h"
@@ -111,6 +112,13 @@ static void unlink_idle(struct lane *l, struct upstream *u) {
 
 /* ---- life ---- */
 
+/* An answer may have held a secret that the upstream echoed: before it was masked it lay here. */
+static void forget_answer(struct upstream *u) {
+    if (u->in.p)
+        secret_clear(u->in.p, u->in.cap);
+    buf_free(&u->in);
+}
+
 void upstream_free(struct upstream *u) {
     struct lane *l = u->lane;
     if (u->state == UPSTREAM_IDLE)
@@ -132,7 +140,7 @@ void upstream_free(struct upstream *u) {
     tls_free(u->tls);
     http1_free(u->answers);
     generation_drop(u->generation);
-    buf_free(&u->in);
+    forget_answer(u);
     if (u->fd >= 0)
         close(u->fd);
     free(u);
@@ -443,7 +451,7 @@ void upstream_release(struct upstream *u, bool reusable) {
         upstream_free(u);
         return;
     }
-    buf_free(&u->in);
+    forget_answer(u);
     event_del(u->writable);
     event_add(u->readable, NULL);
     u->state = UPSTREAM_IDLE;

@@ -121,7 +121,8 @@ static int add(const struct config *c, const char *name, bool json) {
     struct view replaces;
     if (code == EXIT_YES && json_member(buf_view(&answer), "replaces", &replaces) &&
         view_equal(replaces, VIEW("true")))
-        fprintf(stderr, "exeat: note: the token and placeholders that %s had before have ended\n", name);
+        fprintf(stderr, "exeat: note: the token and placeholders that %s had before have ended\n",
+                name);
     buf_free(&body);
     buf_free(&answer);
     return code;

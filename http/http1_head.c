@@ -118,8 +118,9 @@ int head_field(struct head *h, struct view name, struct view value) {
         h->upgrade = h->upgrade || !view_equal_nocase(view_trim(value), VIEW("h2c"));
         return 0;
     case KNOWN_TWIN:
-        return h->request ? refuse(h, 400, "a name with '_' or '.' that can be taken for a framing field")
-                          : 0;
+        return h->request
+                   ? refuse(h, 400, "a name with '_' or '.' that can be taken for a framing field")
+                   : 0;
     case KNOWN_PROXY_AUTHORIZATION:
         return h->request ? add(h, name, value) : 0;
     case KNOWN_HOP:

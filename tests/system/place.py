@@ -70,8 +70,13 @@ class UpstreamCa:
             f.write("subjectAltName=%s\nextendedKeyUsage=serverAuth\nauthorityKeyIdentifier=keyid\n%s" % (names, extra))
         openssl(self.directory, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
                 name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
-        openssl(self.directory, "x509", "-req", "-in", name + ".csr", "-CA", "up-ca.pem", "-CAkey", "up-ca.key",
-                "-CAcreateserial", "-days", str(days), "-sha256", "-extfile", name + ".ext", "-out", name + ".pem")
+        command = ["x509", "-req", "-in", name + ".csr", "-CA", "up-ca.pem", "-CAkey", "up-ca.key", "-CAcreateserial",
+                   "-sha256", "-extfile", name + ".ext", "-out", name + ".pem"]
+        try:
+            openssl(self.directory, *command, "-days", str(days))
+        except subprocess.CalledProcessError:
+            # OpenSSL 3.5 takes no negative number of days, but dates.
+            openssl(self.directory, *command, "-not_before", "20200101000000Z", "-not_after", "20200102000000Z")
         return os.path.join(self.directory, name + ".pem"), os.path.join(self.directory, name + ".key")
 
 

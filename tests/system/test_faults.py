@@ -1,0 +1,167 @@
+"""Faults that a review and an attack once found, each as the shortest way to show it."""
+import gzip
+import os
+import signal
+import threading
+import time
+
+from helpers import POLICY, SECRET, ask, head, is_served, open_tls, small_place
+from place import Report, read_all, wait_for
+
+GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def same_processes(place, before):
+    after = place.pids()
+    assert after == before, "these processes were started anew: %r" % {k for k in before if after.get(k) != before[k]}
+
+
+def answer(body, fields=b""):
+    return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
+
+
+def rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret(place):
+    whole = answer(b"Authorization: Bearer %s and more" % SECRET.encode())
+    for cut in (10, 24, 33):
+        at = whole.index(SECRET.encode()) + cut
+
+        def script(request, stream, at=at):
+            stream.sendall(whole[:at])
+            time.sleep(0.3)
+            return whole[at:]
+        place.upstream.script = script
+        got = ask(place)
+        assert got.status == 200 and SECRET[8:16].encode() not in got.bytes, got
+        assert got.body.endswith(b"** and more"), got
+
+
+def rf_04_a_field_whose_name_is_the_secret_is_taken_out(place):
+    for name in (SECRET, "x-" + SECRET, SECRET.encode().hex()):
+        place.upstream.script = lambda r, s, n=name: answer(b"ok", n.encode() + b": 1\r\n")
+        got = ask(place)
+        assert got.status == 200 and SECRET[10:30].lower().encode() not in got.bytes.lower(), got
+        assert SECRET.encode().hex().encode() not in got.bytes, got
+
+
+def rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned(_):
+    policy = POLICY.replace("    operation write", "    operation early anonymous { GET /early }\n    operation write") \
+                   .replace("grant api read write; grant open", "grant api read write early; grant open")
+    with small_place(policy) as place:
+        begun, lent = threading.Event(), threading.Event()
+
+        def script(request, stream):
+            if not request.startswith(b"GET /early"):
+                lent.set()
+                return answer(b"ok")
+            stream.sendall(GZIP)
+            begun.set()
+            lent.wait(10)
+            body = gzip.compress(b"the key was " + SECRET.encode() + b"\n")
+            return b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+        place.upstream.script = script
+        stream = open_tls(place)
+        stream.sendall(head(place, "GET /early"))
+        assert begun.wait(10)
+        assert ask(place).status == 200
+        got = read_all(stream)
+        assert b"the key was ****" in got and SECRET.encode() not in got, got[:400]
+
+
+def rx_interim_answers_without_end_are_refused_and_harm_nobody(place):
+    before = place.pids()
+
+    def script(request, stream):
+        for _ in range(200):
+            stream.sendall((b"HTTP/1.1 103 Early Hints\r\nLink: " + b"a" * 20000 + b"\r\n\r\n") * 4)
+        return answer(b"ok")
+    place.upstream.script = script
+    assert ask(place).bytes.count(b"HTTP/1.1 103") <= 8
+    place.upstream.script = lambda r, s: b"HTTP/1.1 100 Continue\r\n\r\n" * 5000 + answer(b"ok")
+    assert ask(place).reason == "malformed_answer"
+    same_processes(place, before)
+
+
+def pv_02_an_endless_boundary_is_refused_and_harms_nobody(place):
+    before = place.pids()
+    got = ask(place, "POST /v1/items", fields="Content-Type: multipart/form-data; boundary=%s\r\n" % ("b" * 3000),
+              body=b"--b")
+    assert got.status == 400, got
+    same_processes(place, before)
+
+
+def rx_many_large_answers_at_once_arrive_whole(place):
+    before, got = place.pids(), []
+    body = os.urandom(32).hex().encode() * 30000
+    place.upstream.script = lambda r, s: answer(body)
+    threads = [threading.Thread(target=lambda: got.append(len(ask(place).body))) for _ in range(40)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert got == [len(body)] * 40, set(got)
+    same_processes(place, before)
+
+
+def rx_chunk_lines_and_trailers_do_not_wait_for_credit(_):
+    with small_place(config="limit window 32768\n") as place:
+        for size, tail in ((32765, b""), (32268, b"X-T: " + b"t" * 3000 + b"\r\n"), (65530, b"")):
+            body = b"y" * size
+            place.upstream.script = lambda r, s: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" \
+                b"%x\r\n%s\r\n0\r\n%s\r\n" % (size, body, tail)
+            begun = time.monotonic()
+            got = ask(place)
+            assert got.body.endswith(b"\r\n0\r\n\r\n") and time.monotonic() - begun < 5, got.bytes[-100:]
+
+
+def fourteen_lanes_come_up(_):
+    names = ["s%d" % i for i in range(14)]
+    policy = POLICY.split("sandbox a")[0] + "".join("sandbox %s { grant api read }\n" % n for n in names)
+    with small_place(policy, {n: "sandbox " + n for n in names}, ("s0", "s13")) as place:
+        assert ask(place, sandbox="s13").status == 200
+
+
+def p10_a_process_that_says_nothing_has_no_veto(place):
+    before = place.pids()
+    stuck = before[("proxy", 2)]
+    os.kill(stuck, signal.SIGSTOP)
+    try:
+        place.write_policy(place.policy_text.replace("grant api read write;", "grant api read;"))
+        place.exeat("reload")
+        assert ask(place, "POST /v1/items", body=b"x", fields="Content-Type: image/png\r\n").reason == \
+            "operation_not_granted"
+    finally:
+        try:
+            os.kill(stuck, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    assert wait_for(lambda: place.pids().get(("proxy", 2), stuck) != stuck, 15), "the silent process is still there"
+    assert is_served(place, "b")
+
+
+def a_lane_that_is_killed_comes_back_once(place):
+    pid = place.pids()[("egress", 1)]
+    os.kill(pid, signal.SIGKILL)
+    assert is_served(place)
+    time.sleep(0.5)
+    assert place.log().count("up: malformed") == 0, place.log()[-600:]
+
+
+def main():
+    report = Report()
+    with small_place() as place:
+        for test in (rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret,
+                     rf_04_a_field_whose_name_is_the_secret_is_taken_out,
+                     rx_interim_answers_without_end_are_refused_and_harm_nobody,
+                     pv_02_an_endless_boundary_is_refused_and_harms_nobody,
+                     rx_many_large_answers_at_once_arrive_whole,
+                     a_lane_that_is_killed_comes_back_once,
+                     p10_a_process_that_says_nothing_has_no_veto):
+            report.run(test, place)
+    for test in (rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
+                 rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up):
+        report.run(test, None)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -168,13 +168,25 @@ static uint8_t take_decoded(struct view *rest) {
     return c;
 }
 
-/* Whether part is the segment, or what stands before a ';' in it, both decoded. */
-static bool means_part(struct view part, struct view segment) {
-    while (part.n > 0) {
-        if (segment.n == 0 || take_decoded(&part) != take_decoded(&segment))
+/* Whether servers are known to strip this from the end of a segment: parameters, a format, dots, blanks. */
+static bool is_stripped(struct view tail) {
+    while (tail.n > 0) {
+        uint8_t c = take_decoded(&tail);
+        if (c == ';' || c == '.')
+            return true;
+        if (c != ' ')
             return false;
     }
-    return segment.n == 0 || take_decoded(&segment) == ';';
+    return true;
+}
+
+/* Whether a server may take the segment for part. */
+static bool means_part(struct view part, struct view segment) {
+    while (part.n > 0) {
+        if (segment.n == 0 || to_lower(take_decoded(&part)) != to_lower(take_decoded(&segment)))
+            return false;
+    }
+    return is_stripped(segment);
 }
 
 static bool part_matches(struct view part, struct view segment, bool widely) {

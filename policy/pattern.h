@@ -47,8 +47,9 @@ struct path_pattern {
  */
 MUST_USE int path_pattern_parse(struct view text, struct path_pattern *out, const char **why);
 /*
- * Compares with t->path, segment by segment, with case. widely is for refusals: a final slash,
- * percent-encodings and `;parameters` behind a segment make no difference.
+ * Compares with t->path, segment by segment, with case. widely is for refusals, which cover what a
+ * server may take for the same: case, a final slash, percent-encodings, and `;parameters`, a `.format`,
+ * dots and blanks behind a segment make no difference.
  */
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
 

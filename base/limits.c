@@ -80,7 +80,7 @@ static const struct limit_info table[LIMIT_COUNT] = {
                           "answers are scanned for a secret after its last use", "forgotten"},
     [LIMIT_GUARD_RUN] = {"guard-run", "bytes", 16, 12, 64,
                          "shortest run of a secret's bytes that is masked", "-"},
-    [LIMIT_SECRETS] = {"secrets", "", 64, 1, 1024,
+    [LIMIT_SECRETS] = {"secrets", "", 64, 1, 512,
                        "different secrets lent to a sandbox within guard-time", "503"},
     [LIMIT_ASK_TIME] = {"ask-time", "s", 5, 1, 60,
                         "until an unanswered question to ca, broker or audit is a refusal", "503"},

@@ -152,7 +152,7 @@ static int compile(struct guard_set *set, struct lent *const *lent, size_t n) {
 static void measure(struct guard_set *set) {
     set->hold = HOLD_MIN;
     for (size_t c = 0; c < 256; c++)
-        set->token[c] = c >= 0x21 && c <= 0x7e;
+        set->token[c] = c == 0 || (c >= 0x21 && c <= 0x7e);
     for (size_t i = 0; i < set->n; i++) {
         const struct lent *l = set->lent[i];
         for (size_t k = 0; k < l->n; k++) {

@@ -22,8 +22,8 @@
  *
  * What is held back at the end of a piece is the trailing run of token bytes,
  * at most guard_set_hold(). Both depend on public facts: token bytes are the
- * visible ASCII ones, with SP or with the bytes from 0x80 if a secret of the
- * set has such; the most that is held is the longest spelling's length
+ * visible ASCII ones and NUL (UTF-16), with SP or with the bytes from 0x80 if a
+ * secret of the set has such; the most that is held is the longest spelling's length
  * rounded up to a power of two, at least 1024. What matched has no influence,
  * or a sandbox could read a secret from delays (RF-07, RF-08).
  */

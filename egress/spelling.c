@@ -3,22 +3,38 @@
 #include <assert.h>
 #include <string.h>
 
-enum way { WAY_PLAIN, WAY_BASE64, WAY_PERCENT, WAY_JSON, WAY_HEX, WAY_HTML };
+enum way {
+    WAY_PLAIN,
+    WAY_UPPER,
+    WAY_LOWER,
+    WAY_BASE64,
+    WAY_PERCENT,
+    WAY_JSON,
+    WAY_HEX,
+    WAY_HTML,
+    WAY_UTF16_LE,
+    WAY_UTF16_BE,
+};
 
 struct kind {
     enum way way;
     const char *name;
-    const char *set; /* percent: kept as they are; JSON: escaped by number; HTML: the apostrophe */
+    const char *set; /* percent: kept as they are; JSON: escaped by number; HTML: an apostrophe,
+                        or how the number of any character begins */
     const char *backslash; /* JSON: escaped by a backslash */
     uint8_t skip;          /* base64: bytes before the secret in its group of three */
     bool url;              /* base64url */
     bool upper;            /* digits A to F */
     bool all;              /* every byte is escaped */
     bool plus;             /* SP is written as '+' */
+    bool twice;            /* the '%' of an escape is escaped as well */
 };
 
 static const struct kind kinds[SPELLINGS] = {
     {WAY_PLAIN, "as it is", .set = ""},
+    /* Names of hosts, fields and environments are folded; the letters that are left are most of a key. */
+    {WAY_UPPER, "upper case", .set = ""},
+    {WAY_LOWER, "lower case", .set = ""},
     {WAY_BASE64, "base64 at 0", .skip = 0},
     {WAY_BASE64, "base64 at 1", .skip = 1},
     {WAY_BASE64, "base64 at 2", .skip = 2},
@@ -36,6 +52,11 @@ static const struct kind kinds[SPELLINGS] = {
     {WAY_PERCENT, "percent form lower", .set = "-._*", .plus = true},
     {WAY_PERCENT, "percent all upper", .set = "", .upper = true, .all = true},
     {WAY_PERCENT, "percent all lower", .set = "", .all = true},
+    /* A redirect to a page that takes the first address as a parameter. */
+    {WAY_PERCENT, "percent twice upper", .set = "-._~", .upper = true, .twice = true},
+    {WAY_PERCENT, "percent twice lower", .set = "-._~", .twice = true},
+    {WAY_PERCENT, "percent all twice upper", .set = "", .upper = true, .all = true, .twice = true},
+    {WAY_PERCENT, "percent all twice lower", .set = "", .all = true, .twice = true},
     {WAY_JSON, "json", .set = "", .backslash = "\"\\"},
     {WAY_JSON, "json slash", .set = "", .backslash = "\"\\/"},
     /* Serialisers that are careful about HTML, in the ways of Go, Django, .NET and Gson. */
@@ -49,6 +70,11 @@ static const struct kind kinds[SPELLINGS] = {
     {WAY_HEX, "hex lower", .upper = false},
     {WAY_HTML, "html decimal", .set = "&#39;"},
     {WAY_HTML, "html hex", .set = "&#x27;"},
+    {WAY_HTML, "html all decimal", .set = "&#", .all = true},
+    {WAY_HTML, "html all hex lower", .set = "&#x", .all = true},
+    {WAY_HTML, "html all hex upper", .set = "&#x", .all = true, .upper = true},
+    {WAY_UTF16_LE, "utf-16 little endian", .set = ""},
+    {WAY_UTF16_BE, "utf-16 big endian", .set = ""},
 };
 
 const char *spelling_name(size_t kind) {
@@ -81,8 +107,8 @@ static size_t put_percent(const struct kind *k, uint8_t c, uint8_t *out) {
         *out = c;
         return 1;
     }
-    *out = '%';
-    return 1 + put_hex(c, k->upper, out + 1);
+    size_t n = put_text(k->twice ? "%25" : "%", out);
+    return n + put_hex(c, k->upper, out + n);
 }
 
 static size_t put_json(const struct kind *k, uint8_t c, uint8_t *out) {
@@ -99,7 +125,26 @@ static size_t put_json(const struct kind *k, uint8_t c, uint8_t *out) {
     return 4 + put_hex(c, k->upper, out + 4);
 }
 
+static size_t put_decimal(uint8_t c, uint8_t *out) {
+    size_t n = 0;
+    if (c >= 100)
+        out[n++] = (uint8_t)('0' + c / 100);
+    if (c >= 10)
+        out[n++] = (uint8_t)('0' + c / 10 % 10);
+    out[n++] = (uint8_t)('0' + c % 10);
+    return n;
+}
+
+static size_t put_number(const struct kind *k, uint8_t c, uint8_t *out) {
+    size_t n = put_text(k->set, out);
+    n += out[n - 1] == 'x' ? put_hex(c, k->upper, out + n) : put_decimal(c, out + n);
+    out[n++] = ';';
+    return n;
+}
+
 static size_t put_html(const struct kind *k, uint8_t c, uint8_t *out) {
+    if (k->all)
+        return put_number(k, c, out);
     switch (c) {
     case '&':
         return put_text("&amp;", out);
@@ -127,6 +172,20 @@ static size_t put_byte(const struct kind *k, uint8_t c, uint8_t out[SPELLING_GRO
         return put_hex(c, k->upper, out);
     case WAY_HTML:
         return put_html(k, c, out);
+    case WAY_UPPER:
+        *out = c >= 'a' && c <= 'z' ? (uint8_t)(c - 'a' + 'A') : c;
+        return 1;
+    case WAY_LOWER:
+        *out = to_lower(c);
+        return 1;
+    case WAY_UTF16_LE:
+        out[0] = c;
+        out[1] = 0;
+        return 2;
+    case WAY_UTF16_BE:
+        out[0] = 0;
+        out[1] = c;
+        return 2;
     default:
         *out = c;
         return 1;

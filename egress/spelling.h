@@ -3,8 +3,9 @@
  *
  * Pure. Each kind is one way of writing bytes: as they are; base64 in both
  * alphabets and at each of the three alignments; percent-encoding as the usual
- * libraries do it, and of every byte; JSON strings likewise; hexadecimal; HTML
- * text. Kinds that write a given secret alike are told apart by nobody: the
+ * libraries do it, and of every byte, once and twice; JSON strings and HTML text
+ * likewise; hexadecimal; UTF-16 in both orders; in upper and in lower case, which
+ * loses little of a key. Kinds that write a given secret alike are told apart by nobody: the
  * guard keeps one of them. Bytes outside ASCII are escaped byte by byte.
  */
 #ifndef EGRESS_SPELLING_H
@@ -13,7 +14,7 @@
 #include "base/bytes.h"
 
 enum {
-    SPELLINGS = 29,      /* kinds are 0 (as it is) to SPELLINGS - 1 */
+    SPELLINGS = 40,      /* kinds are 0 (as it is) to SPELLINGS - 1 */
     SPELLING_GROWTH = 6, /* no kind writes more bytes than this for one of the secret's */
 };
 

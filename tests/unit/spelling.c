@@ -57,6 +57,15 @@ static const struct {
     {"hex lower", "k/\xff", "6b2fff"},
     {"html decimal", "a&b<c>d\"e'", "a&amp;b&lt;c&gt;d&quot;e&#39;"},
     {"html hex", "a'b", "a&#x27;b"},
+    {"html all decimal", "kA\x01/\xff", "&#107;&#65;&#1;&#47;&#255;"},
+    {"html all hex lower", "k/", "&#x6b;&#x2f;"},
+    {"html all hex upper", "k/", "&#x6B;&#x2F;"},
+    {"percent twice upper", "a/b~", "a%252Fb~"},
+    {"percent twice lower", "a/b+", "a%252fb%252b"},
+    {"percent all twice upper", "k/", "%256B%252F"},
+    {"percent all twice lower", "k/", "%256b%252f"},
+    {"upper case", "sk-aZ{`\xe9", "SK-AZ{`\xe9"},
+    {"lower case", "SK-aZ[@\xc9", "sk-az[@\xc9"},
 };
 
 static void each_kind_writes_what_other_programs_write(void **state) {
@@ -65,6 +74,12 @@ static void each_kind_writes_what_other_programs_write(void **state) {
 
         assert_string_equal(spell(cases[i].kind, cases[i].secret), cases[i].text);
     }
+}
+
+static void utf_16_has_a_zero_byte_beside_each(void **state) {
+    (void)state;
+    assert_memory_equal(spell("utf-16 little endian", "k/"), "k\0/\0", 4);
+    assert_memory_equal(spell("utf-16 big endian", "k/"), "\0k\0/", 4);
 }
 
 static void reference_base64(const char *text, char *out) {
@@ -171,6 +186,7 @@ static void the_public_head_is_what_a_format_says(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_kind_writes_what_other_programs_write),
+        cmocka_unit_test(utf_16_has_a_zero_byte_beside_each),
         cmocka_unit_test(base64_is_what_every_neighbour_leaves_alone),
         cmocka_unit_test(offsets_say_where_the_rest_begins),
         cmocka_unit_test(a_run_is_as_long_as_its_longest_place_needs),

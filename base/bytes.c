@@ -99,8 +99,7 @@ int view_cstr(struct view v, char *out, size_t size) {
         return ERR_BAD;
     if (v.n >= size)
         return ERR_LIMIT;
-    if (v.n)
-        memcpy(out, v.p, v.n);
+    view_copy(v, out);
     out[v.n] = 0;
     return 0;
 }
@@ -171,7 +170,7 @@ static bool grow(struct buf *b, size_t need) {
     if (!p)
         return false;
     size_t len = b->n - b->pos;
-    if (len)
+    if (b->p)
         memcpy(p, b->p + b->pos, len);
     memory_free(b);
     b->p = p;

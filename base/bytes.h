@@ -26,7 +26,7 @@ struct view {
 #define VIEW(literal) ((struct view){(const uint8_t *)(literal), sizeof(literal) - 1})
 
 /* printf a view's bytes that are known to be text: printf("%.*s", VIEW_ARG(v)). */
-#define VIEW_ARG(v) (int)(v).n, (const char *)(v).p
+#define VIEW_ARG(v) (int)(v).n, (v).n > 0 ? (const char *)(v).p : ""
 
 static inline struct view view_of(const void *p, size_t n) {
     return (struct view){p, n};
@@ -47,15 +47,18 @@ bool view_starts(struct view v, struct view prefix);
 bool view_ends(struct view v, struct view suffix);
 /* v without its first n bytes; n beyond the end gives the empty view at the end. */
 static inline struct view view_skip(struct view v, size_t n) {
-    if (n == 0)
-        return v;
     if (n > v.n)
         n = v.n;
-    return view_of(v.p ? v.p + n : NULL, v.n - n);
+    return n > 0 ? view_of(v.p + n, v.n - n) : v;
 }
 /* The first n bytes of v, or all of it. */
 static inline struct view view_head(struct view v, size_t n) {
     return view_of(v.p, n < v.n ? n : v.n);
+}
+/* Copies v's bytes to out, which has room for them. An empty view may have no p, which memcpy must not see. */
+static inline void view_copy(struct view v, void *out) {
+    if (v.n > 0)
+        memcpy(out, v.p, v.n);
 }
 /* v[from, to), both clamped to v. */
 struct view view_slice(struct view v, size_t from, size_t to);

@@ -39,7 +39,7 @@ static bool name_holds_secret(const struct exchange *ex, struct view name) {
     uint8_t copy[NAME_LOOKED_AT];
     if (name.n > sizeof copy)
         return true;
-    memcpy(copy, name.p, name.n);
+    view_copy(name, copy);
     return guard_mask(ex->guard.set, copy, name.n) > 0;
 }
 

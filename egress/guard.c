@@ -325,10 +325,8 @@ static int pass(struct guard_stream *s, struct view piece, bool hold, struct buf
     size_t n = kept.n + piece.n;
     if (!window_fits(set, n))
         return ERR_MEMORY;
-    if (kept.n)
-        memcpy(set->window, kept.p, kept.n);
-    if (piece.n)
-        memcpy(set->window + kept.n, piece.p, piece.n);
+    view_copy(kept, set->window);
+    view_copy(piece, set->window + kept.n);
     struct view text = view_of(set->window, n);
     struct marking m = {set->marks, n, false};
     guard_index_scan(&set->index, text, mark, &m);

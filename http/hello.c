@@ -63,7 +63,7 @@ static int pass(struct stream *s, uint8_t *p, size_t n, const char **why) {
         }
         struct view part = view_head(s->fragment, n);
         if (p) {
-            memcpy(p, part.p, part.n);
+            view_copy(part, p);
             p += part.n;
         }
         s->fragment = view_skip(s->fragment, part.n);

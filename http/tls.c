@@ -14,7 +14,7 @@ enum { READ_BUFFER = 34 * 1024 }; /* two full records with one read(2) */
 static int take_first(struct tls *t, char *p, int size) {
     struct view v =
         view_head(view_of(t->first + t->first_at, t->first_n - t->first_at), (size_t)size);
-    memcpy(p, v.p, v.n);
+    view_copy(v, p);
     t->first_at += v.n;
     if (t->first_at == t->first_n) {
         free(t->first);

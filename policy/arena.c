@@ -42,8 +42,7 @@ struct view arena_copy(struct arena *a, struct view v) {
     uint8_t *p = arena_alloc(a, v.n + 1);
     if (!p)
         return (struct view){NULL, 0};
-    if (v.n)
-        memcpy(p, v.p, v.n);
+    view_copy(v, p);
     return view_of(p, v.n);
 }
 

@@ -440,8 +440,7 @@ static void keep_tail(struct placeholder_stream *s, struct view piece) {
     if (old > s->n)
         old = s->n;
     memmove(s->tail, s->tail + s->n - old, old);
-    if (piece.n)
-        memcpy(s->tail + old, piece.p, piece.n);
+    view_copy(piece, s->tail + old);
     s->n = old + piece.n;
 }
 
@@ -449,8 +448,7 @@ bool placeholder_stream_feed(struct placeholder_stream *s, struct view piece) {
     uint8_t seam[2 * sizeof s->tail];
     struct view start = view_head(piece, sizeof s->tail);
     memcpy(seam, s->tail, s->n);
-    if (start.n)
-        memcpy(seam + s->n, start.p, start.n);
+    view_copy(start, seam + s->n);
     bool found = placeholder_inside(view_of(seam, s->n + start.n));
     if (!found && piece.n > start.n)
         found = placeholder_inside(piece);

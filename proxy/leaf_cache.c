@@ -123,10 +123,8 @@ void leaf_cache_put(struct leaf_cache *c, struct view name, struct view der, uin
                         .bucket = bucket_of(c, name),
                         .name_size = name.n,
                         .der_size = der.n};
-    if (name.n)
-        memcpy(e->bytes, name.p, name.n);
-    if (der.n)
-        memcpy(e->bytes + name.n, der.p, der.n);
+    view_copy(name, e->bytes);
+    view_copy(der, e->bytes + name.n);
     e->chain = c->bucket[e->bucket];
     c->bucket[e->bucket] = e;
     list_add(c, e);

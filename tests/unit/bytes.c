@@ -57,6 +57,25 @@ static void parts_of_views_stay_inside(void **state) {
     assert_true(view_equal(view_trim(VIEW("\n a")), VIEW("\n a"))); /* not OWS */
 }
 
+/* memcpy and printf must not see a NULL, not even for no bytes (C17 7.1.4): the sanitizers look here. */
+static void views_of_nothing_are_copied_and_printed_as_nothing(void **state) {
+    uint8_t out[] = {1, 2, 3};
+    char text[8];
+    struct buf b;
+    (void)state;
+    view_copy(none, out);
+    assert_int_equal(out[0], 1);
+    view_copy(VIEW("ab"), out);
+    assert_memory_equal(out, "ab\3", 3);
+    assert_int_equal(snprintf(text, sizeof text, "%.*s", VIEW_ARG(none)), 0);
+    assert_int_equal(view_cstr(none, text, sizeof text), 0);
+    assert_null(view_skip(none, 5).p);
+    buf_init(&b, 8);
+    buf_put(&b, none);
+    assert_true(buf_ok(&b) && buf_len(&b) == 0);
+    buf_free(&b);
+}
+
 static void cuts_give_before_and_leave_behind(void **state) {
     struct view v = VIEW("a=b=c");
     (void)state;
@@ -289,6 +308,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_compare_like_bytes),
         cmocka_unit_test(parts_of_views_stay_inside),
+        cmocka_unit_test(views_of_nothing_are_copied_and_printed_as_nothing),
         cmocka_unit_test(cuts_give_before_and_leave_behind),
         cmocka_unit_test(numbers_are_digits_within_a_limit),
         cmocka_unit_test(c_strings_hold_no_nul_and_fit),

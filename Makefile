@@ -135,8 +135,11 @@ format: ## rewrite the sources by .clang-format
 format-check: ## say which sources differ from .clang-format
 	@clang-format --dry-run --Werror $(wildcard $(addsuffix /*.[ch],$(FOLDERS) tests/unit fuzz bench))
 
-tidy: ## clang-tidy over the sources
-	@clang-tidy --quiet $(SOURCES) $(MAINS) -- -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -I. $(LLHTTP_CFLAGS)
+# One process a file: in a second file of one process clang-tidy 14 takes every va_list for uninitialized.
+tidy: ## clang-tidy over the sources (minutes)
+	@printf '%s\n' $(SOURCES) $(MAINS) | xargs -P $$(nproc) -I FILE clang-tidy --quiet FILE -- \
+	  -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -I. $(LLHTTP_CFLAGS) 2>build/tidy.log || \
+	  { grep -v 'warnings\? generated' build/tidy.log; exit 1; }
 
 cover: ## line coverage of the unit tests, per file
 	@$(MAKE) --no-print-directory B=build/cover OPTIMIZE=-O0 CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage unit

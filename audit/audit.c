@@ -458,8 +458,10 @@ static bool audit_open(struct audit *a, const struct role_args *args) {
 }
 
 static void audit_close(struct audit *a) {
-    while (a->peers)
-        peer_free(a->peers);
+    for (struct peer *p = a->peers, *next; p; p = next) {
+        next = p->next;
+        peer_free(p);
+    }
     loop_forget(a->loop, &a->flush);
     if (a->retry)
         event_free(a->retry);

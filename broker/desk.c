@@ -310,8 +310,10 @@ static const struct channel_rule control_rules[] = {
 };
 
 static void detach(struct desk *o) {
-    while (o->jobs)
-        job_free(o->jobs);
+    for (struct job *j = o->jobs, *next; j; j = next) {
+        next = j->next;
+        job_free(j);
+    }
     channel_free(o->control);
     o->control = NULL;
 }

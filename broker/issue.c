@@ -37,7 +37,7 @@ static int issue_placeholder(const struct vault_secret *secret, issue_random *ra
     secret_clear(bytes, sizeof bytes);
     if (result != 0)
         return result;
-    strcpy(p->credential, secret->name);
+    memcpy(p->credential, secret->name, NAME_SIZE);
     p->secret_id = secret->id;
     digest_sha256(view_str(value), p->fingerprint);
     return 0;
@@ -107,13 +107,14 @@ void issued_write(const struct issued *i, struct buf *out) {
 }
 
 static void registry_put_sandbox(const struct vault_sandbox *s, struct buf *out) {
-    struct registry_entry e = {.kind = REGISTRY_TOKEN, .sandbox = view_str(s->name)};
+    struct registry_entry e = {.kind = REGISTRY_TOKEN};
     memcpy(e.fingerprint, s->token, FINGERPRINT_SIZE);
+    e.sandbox = view_str(s->name);
     registry_put(out, &e);
     for (size_t i = 0; i < s->n; i++) {
         e.kind = REGISTRY_PLACEHOLDER;
-        e.credential = view_str(s->placeholders[i].credential);
         memcpy(e.fingerprint, s->placeholders[i].fingerprint, FINGERPRINT_SIZE);
+        e.credential = view_str(s->placeholders[i].credential);
         registry_put(out, &e);
     }
 }

@@ -178,7 +178,9 @@ struct lender *lender_new(struct loop *l, struct custody *c, void (*bad)(void *c
 void lender_free(struct lender *n) {
     if (!n)
         return;
-    while (n->lanes)
-        unlink_lane(n->lanes);
+    for (struct lane *lane = n->lanes, *next; lane; lane = next) {
+        next = lane->next;
+        unlink_lane(lane);
+    }
     free(n);
 }

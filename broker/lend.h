@@ -14,8 +14,8 @@ struct lender *lender_new(struct loop *l, struct custody *c, void (*bad)(void *c
                           void *ctx);
 void lender_free(struct lender *n);
 /* Takes over fd; replaces the lane's earlier channel. ERR_MEMORY. */
-MUST_USE int lender_add(struct lender *n, uint32_t lane, int fd);
-void lender_remove(struct lender *n, uint32_t lane);
+MUST_USE int lender_add(struct lender *n, uint32_t id, int fd);
+void lender_remove(struct lender *n, uint32_t id);
 /* Tells every lane to forget the credential's lease (PH-13). */
 void lender_recall(struct lender *n, struct view credential);
 size_t lender_lanes(const struct lender *n);

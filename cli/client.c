@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "policy/errors.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,10 +44,12 @@ static int parse(const char *path, struct view text, struct config *out) {
 
 int client_config(const struct cli *cli, struct config *out) {
     struct buf text;
+    *out = (struct config){.n_lanes = 0};
     buf_init(&text, CONFIG_MAX + 8192);
     int code = read_all(cli->config, &text);
     if (code == EXIT_YES)
         code = parse(cli->config, buf_view(&text), out);
+    assert(code != EXIT_YES || out->control);
     buf_free(&text);
     return code;
 }

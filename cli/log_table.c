@@ -191,7 +191,7 @@ static void print_ready(struct log_table *t) {
 static char *copy(struct view v) {
     char *p = malloc(v.n + 1);
     if (p)
-        memcpy(p, v.p, v.n);
+        view_copy(v, p);
     return p;
 }
 
@@ -276,8 +276,10 @@ void log_table_tick(struct log_table *t, uint64_t now) {
 }
 
 void log_table_end(struct log_table *t) {
-    while (t->first)
-        row_print(t, t->first);
+    for (struct row *r = t->first, *next; r; r = next) {
+        next = r->next;
+        row_print(t, r);
+    }
 }
 
 uint64_t log_table_unread(const struct log_table *t) {
@@ -308,9 +310,8 @@ struct log_table *log_table_new(const struct log_filter *f, bool lines, bool lat
 void log_table_free(struct log_table *t) {
     if (!t)
         return;
-    while (t->first) {
-        struct row *r = t->first;
-        row_take(t, r);
+    for (struct row *r = t->first, *next; r; r = next) {
+        next = r->next;
         row_free(r);
     }
     buf_free(&t->sandbox);

@@ -16,11 +16,16 @@ static const struct option_spec none[] = {{NULL, NULL, NULL}};
 
 /* ---- key files ---- */
 
+static void end_key(char text[KEY_TEXT_SIZE + 1]) {
+    text[KEY_TEXT_SIZE - 1] = '\n';
+    text[KEY_TEXT_SIZE] = 0;
+}
+
 static void make_key(char text[KEY_TEXT_SIZE + 1]) {
     uint8_t key[KEY_SIZE];
     random_bytes(key, sizeof key);
     hex_encode(view_of(key, sizeof key), text);
-    strcpy(text + 2 * KEY_SIZE, "\n");
+    end_key(text);
     explicit_bzero(key, sizeof key);
 }
 
@@ -40,7 +45,7 @@ static int read_key(const char *path, char text[KEY_TEXT_SIZE + 1]) {
     bool good = ends && hex_decode(digits, key, sizeof key) == 0 &&
                 (n == 2 * KEY_SIZE || text[2 * KEY_SIZE] == '\n');
     explicit_bzero(key, sizeof key);
-    strcpy(text + 2 * KEY_SIZE, "\n");
+    end_key(text);
     return good ? EXIT_YES : cli_fail(EXIT_NO, "%s: not 64 hexadecimal digits", path);
 }
 

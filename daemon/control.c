@@ -404,8 +404,10 @@ struct control *control_new(struct loop *l, const struct role_args *args) {
 void control_free(struct control *c) {
     if (!c)
         return;
-    while (c->clients)
-        client_free(c->clients);
+    for (struct client *k = c->clients, *next; k; k = next) {
+        next = k->next;
+        client_free(k);
+    }
     if (c->listener)
         event_free(c->listener);
     channel_free(c->broker);

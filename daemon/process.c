@@ -88,7 +88,7 @@ static void place_descriptors(int *fds, size_t n) {
     syscall(SYS_close_range, PARENT_FD + (unsigned)n, ~0u, 0);
 }
 
-static void raise_limit(int which, rlim_t wanted) {
+static void raise_limit(__rlimit_resource_t which, rlim_t wanted) {
     struct rlimit r;
     if (getrlimit(which, &r) != 0)
         return;

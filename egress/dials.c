@@ -262,8 +262,8 @@ static void lane_free(struct lane_peer *lane) {
     while (*at != lane)
         at = &(*at)->next;
     *at = lane->next;
-    while (lane->first) {
-        struct request *r = lane->first;
+    for (struct request *r = lane->first, *next; r; r = next) {
+        next = r->next;
         request_unlink(r);
         dial_free(r->dial);
         free(r);
@@ -402,8 +402,10 @@ struct dials *dials_new(const struct dials_options *o) {
 void dials_free(struct dials *d) {
     if (!d)
         return;
-    while (d->lanes)
-        lane_free(d->lanes);
+    for (struct lane_peer *lane = d->lanes, *next; lane; lane = next) {
+        next = lane->next;
+        lane_free(lane);
+    }
     audit_stream_close(&d->tools.audit);
     loop_forget(d->options.loop, &d->schedule);
     dial_rules_free(d->tools.rules);

@@ -122,7 +122,7 @@ static void lease_free(struct lane *l, struct lease *lease) {
 
 static struct lease *lease_find(struct lane *l, const struct upstream_key *key) {
     struct lease *lease = l->leases;
-    while (lease && memcmp(&lease->key, key, sizeof *key) != 0)
+    while (lease && !upstream_key_equal(&lease->key, key))
         lease = lease->next;
     return lease;
 }

@@ -6,8 +6,8 @@
 
 static void delimiter_init(struct delimiter *d, const char *lead, struct view boundary) {
     struct view v = view_str(lead);
-    memcpy(d->text, v.p, v.n);
-    memcpy(d->text + v.n, boundary.p, boundary.n);
+    view_copy(v, d->text);
+    view_copy(boundary, d->text + v.n);
     d->n = (uint8_t)(v.n + boundary.n);
     d->at = 0;
     d->back[0] = 0;
@@ -259,7 +259,8 @@ static enum body_step content_byte(struct multipart_scan *s, uint8_t c) {
 }
 
 static enum body_step closed_byte(struct multipart_scan *s, uint8_t c) {
-    if (s->n_pair == 2 || c != "\r\n"[s->n_pair])
+    static const uint8_t pair[] = {'\r', '\n'};
+    if (s->n_pair == sizeof pair || c != pair[s->n_pair])
         return malformed(s);
     s->n_pair++;
     return BODY_CLEAR;

@@ -26,13 +26,15 @@ struct kept_session {
     struct kept_session *next; /* newest first */
 };
 
-static bool key_equal(const struct upstream_key *a, const struct upstream_key *b) {
-    return memcmp(a, b, sizeof *a) == 0;
+bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key *b) {
+    return a->generation == b->generation && a->tls == b->tls &&
+           authority_equal(&a->authority, &b->authority) && strcmp(a->sandbox, b->sandbox) == 0 &&
+           strcmp(a->credential, b->credential) == 0;
 }
 
 static struct kept_session **session_find(struct lane *l, const struct upstream_key *key) {
     struct kept_session **at = &l->sessions;
-    while (*at && !key_equal(&(*at)->key, key))
+    while (*at && !upstream_key_equal(&(*at)->key, key))
         at = &(*at)->next;
     return at;
 }
@@ -221,7 +223,7 @@ static struct upstream *take_idle(struct lane *l, const struct upstream_key *key
     struct upstream *older;
     for (struct upstream *u = l->idle_newest; u; u = older) {
         older = u->older;
-        if (!key_equal(&u->key, key))
+        if (!upstream_key_equal(&u->key, key))
             continue;
         if (is_quiet(u))
             return u;
@@ -464,8 +466,10 @@ void upstream_release(struct upstream *u, bool reusable) {
 /* ---- time ---- */
 
 void upstream_sweep(struct lane *l, uint64_t now) {
-    while (l->idle_oldest && l->idle_oldest->deadline <= now)
-        upstream_free(l->idle_oldest);
+    for (struct upstream *u = l->idle_oldest, *newer; u && u->deadline <= now; u = newer) {
+        newer = u->newer;
+        upstream_free(u);
+    }
     struct upstream *u = l->upstreams;
     while (u) {
         bool late = u->state == UPSTREAM_HANDSHAKE && u->deadline <= now;
@@ -477,8 +481,10 @@ void upstream_sweep(struct lane *l, uint64_t now) {
 }
 
 void upstream_drop_idle(struct lane *l) {
-    while (l->idle_oldest)
-        upstream_free(l->idle_oldest);
+    for (struct upstream *u = l->idle_oldest, *newer; u; u = newer) {
+        newer = u->newer;
+        upstream_free(u);
+    }
     while (l->sessions)
         session_remove(l, &l->sessions);
 }

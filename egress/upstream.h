@@ -11,7 +11,6 @@
 #include "http/http1.h"
 #include "policy/authority.h"
 
-/* Zero it before filling it in: keys are compared as bytes. */
 struct upstream_key {
     struct authority authority;
     uint32_t generation;
@@ -50,6 +49,7 @@ struct upstream {
     struct upstream *next, *previous;                    /* all */
 };
 
+bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key *b);
 /*
  * A verified connection for key: exchange_connected or exchange_not_connected is called, perhaps
  * before this returns. fresh: not from the pool (the pooled one failed).

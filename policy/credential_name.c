@@ -166,6 +166,8 @@ static size_t without_number(const struct letters *l) {
 }
 
 static enum credential_kind kind_of(struct letters *l, unsigned where) {
+    if (l->n == 0)
+        return CREDENTIAL_NONE;
     l->n_unnumbered = where == HEADER ? without_number(l) : l->n;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if ((rows[i].where & where) && row_matches(&rows[i], l))

@@ -38,8 +38,7 @@ static struct view store(struct materials *m, const struct buf *b) {
         return (struct view){NULL, 0};
     }
     uint8_t *to = m->storage + m->used;
-    if (v.n)
-        memcpy(to, v.p, v.n);
+    view_copy(v, to);
     m->used += v.n;
     return view_of(to, v.n);
 }
@@ -125,11 +124,10 @@ static void add_value(struct materials *m, struct view name, struct view value) 
             add_malformed(m, name, value);
         return;
     }
-    if (!is_scheme(scheme))
-        add_malformed(m, name, value);
-    else if (is_proof_scheme(scheme) || is_oauth_signature(scheme, token))
+    bool good = is_scheme(scheme);
+    if (good && (is_proof_scheme(scheme) || is_oauth_signature(scheme, token)))
         add_behind(m, PLACE_SIGNATURE, name, scheme, token);
-    else if (!is_token(token))
+    else if (!good || !is_token(token))
         add_malformed(m, name, value);
     else if (view_equal_nocase(scheme, VIEW("basic")))
         add_basic(m, name, scheme, token);

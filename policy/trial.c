@@ -11,7 +11,7 @@ enum { VALUE_SIZE = 512 };
 /* ---- a request in text ---- */
 
 int trial_url(struct view url, struct trial *t, const char **why) {
-    struct view rest = url;
+    struct view rest;
     if (view_starts(url, VIEW("https://"))) {
         t->tls = true;
         rest = view_skip(url, 8);
@@ -59,8 +59,7 @@ static bool make_token(enum with with, char token[PLACEHOLDER_SIZE]) {
     static const uint8_t random[32] = {1, 2, 3, 4, 5, 6, 7, 8};
     if (with == WITH_OURS)
         return placeholder_make(VIEW(""), random, token) == 0;
-    strcpy(token, "sk-foreign-0123456789abcdef0123456789");
-    return true;
+    return view_cstr(VIEW("sk-foreign-0123456789abcdef0123456789"), token, PLACEHOLDER_SIZE) == 0;
 }
 
 static int put_credential(const struct credential_place *place, enum with with, struct buf *value,

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/secret.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ enum {
 /* proxy to egress */
 enum {
     /* id: tunnel. block authority as sent; block Proxy-Authorization as sent (empty: none);
-     * u8 how many Proxy-Authorization fields; block the other fields' bytes, joined by LF, for the placeholder check;
+     * u8 how many Proxy-Authorization fields; block the other fields as "name: value", joined by LF, for the placeholder check;
      * block peer ("127.0.0.1:4711", "unix uid 1000"). Answered by LANE_OPENED or LANE_REFUSED. */
     LANE_OPEN = 1,
     /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by LANE_LEAF or LANE_ALERT. */

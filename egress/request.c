@@ -157,15 +157,16 @@ static bool field_hides_placeholder(const struct materials *m, size_t from, stru
 static bool find_materials(struct exchange *ex) {
     struct materials *m = &ex->materials;
     struct view watched = policy_credential_field(ex->generation->policy, &ex->authority);
-    bool elsewhere = placeholder_inside(ex->request.method);
+    bool elsewhere = placeholder_inside(ex->request.method) ||
+                     placeholder_inside_name(view_str(ex->authority.host));
     m->n = m->used = 0;
     m->overflow = false;
     for (size_t i = 0; i < ex->request.fields.n; i++) {
         const struct field *f = &ex->request.fields.at[i];
         size_t from = m->n;
         provenance_field(f->name, f->value, watched, m);
-        elsewhere =
-            elsewhere || field_hides_placeholder(m, from, f->value) || placeholder_inside(f->name);
+        elsewhere = elsewhere || field_hides_placeholder(m, from, f->value) ||
+                    placeholder_inside(f->name) || placeholder_inside_name(f->name);
     }
     size_t from = m->n;
     provenance_target(&ex->target, m);

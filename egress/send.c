@@ -193,7 +193,7 @@ int send_end(struct exchange *ex, struct view trailers) {
     if (ex->body_ended ||
         (ex->request.framing == FRAMING_LENGTH && ex->body_received != ex->request.length))
         return ERR_BAD;
-    if (placeholder_inside(trailers))
+    if (placeholder_inside(trailers) || placeholder_inside_name(trailers))
         return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in a trailer"));
     ex->body_ended = true;
     if (ex->inspection)

@@ -71,7 +71,8 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
         return REASON_MALFORMED_AUTHORITY;
     }
     trail->authority = &t->authority;
-    if (placeholder_inside(o->others))
+    if (placeholder_inside(o->others) || placeholder_inside_name(o->others) ||
+        placeholder_inside_name(view_str(t->authority.host)))
         return REASON_PLACEHOLDER_WRONG_PLACE;
     /* A tunnel may carry TLS or clear HTTP; either being allowed opens it, and each request is judged again. */
     trail->verdict = policy_judge_host(l->now->policy, trail->sandbox, true, &t->authority);

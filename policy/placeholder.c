@@ -89,3 +89,19 @@ bool placeholder_is(struct view v) {
     size_t n_prefix = v.n - PLACEHOLDER_CORE_SIZE;
     return is_prefix(view_head(v, n_prefix)) && placeholder_is_core(view_skip(v, n_prefix));
 }
+
+static bool is_core_without_case(struct view v) {
+    if (v.n < PLACEHOLDER_CORE_SIZE)
+        return false;
+    for (size_t i = 0; i < PLACEHOLDER_CORE_SIZE; i++)
+        if (!is_alnum(v.p[i]))
+            return false;
+    return view_equal_nocase(view_head(v, PLACEHOLDER_MARKER_SIZE), marker());
+}
+
+bool placeholder_inside_name(struct view name) {
+    for (struct view rest = name; rest.n >= PLACEHOLDER_CORE_SIZE; rest = view_skip(rest, 1))
+        if (is_core_without_case(rest))
+            return true;
+    return false;
+}

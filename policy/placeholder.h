@@ -47,6 +47,12 @@ bool placeholder_is_core(struct view v);
 bool placeholder_inside(struct view v);
 
 /*
+ * Whether a field's name holds what a placeholder becomes there: the case of its letters, and with
+ * it the check, is lost.
+ */
+bool placeholder_inside_name(struct view name);
+
+/*
  * The same over a stream in pieces of any size. Keeps the last bytes of what it
  * has seen, so that a placeholder cut anywhere is found by the piece that ends it.
  */

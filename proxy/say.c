@@ -28,6 +28,8 @@ void say_open(struct client *c, const struct request_head *h) {
             continue;
         if (buf_len(b) > at + 4)
             buf_put_u8(b, '\n');
+        buf_put(b, h->fields.at[i].name);
+        buf_put(b, VIEW(": "));
         buf_put(b, h->fields.at[i].value);
     }
     if (buf_ok(b))

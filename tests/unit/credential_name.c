@@ -118,26 +118,15 @@ static void ordinary_fields_are_none(void **state) {
 
 static void pv_02_parameters(void **state) {
     static const char *const credentials[] = {
-        "$httpHeaders",  "api_key[x]", "api_key[",    "api_key[]",
-        "key[0]",        "key[a][b]",  "x[api_key]",  "x[0][api_key]",
-        "api_key[x][y]", "passphrase", "session[id]", "auth.api_key",
+        "$httpHeaders",  "api_key[x]", "api_key[",      "api_key[]",
+        "key[0]",        "key[a][b]",  "x[api_key]",    "x[0][api_key]",
+        "api_key[x][y]", "passphrase", "session[id]",   "auth.api_key",
+        "sentry_key",    "writeKey",   "x.license_key", "InstrumentationKey",
     };
     static const char *const others[] = {
-        "",
-        "[",
-        "[]",
-        "[x]",
-        "filter[name]",
-        "filter[key]",
-        "token1",
-        "api_key_id",
-        "key1",
-        "page_token[x]",
-        "sign_in",
-        "sessions",
-        "authors[]",
-        "credential_type",
-        "http_header",
+        "",           "[",          "[]",       "[x]",           "filter[name]",    "filter[key]",
+        "token1",     "api_key_id", "key1",     "page_token[x]", "sign_in",         "sort_key",
+        "projectKey", "dsn",        "sessions", "authors[]",     "credential_type", "http_header",
     };
     (void)state;
     check(credential_name_in_query, credentials, COUNT(credentials), true);
@@ -146,8 +135,8 @@ static void pv_02_parameters(void **state) {
 
 static void pv_05_body_names_are_cut_at_an_index(void **state) {
     static const char *const credentials[] = {
-        "api_key[x]", "api_key[",    "api_key[][]", "x[api_key]",
-        "auth[user]", "password[0]", "session[id]",
+        "api_key[x]",  "api_key[",    "api_key[][]", "x[api_key]", "auth[user]",
+        "password[0]", "session[id]", "dsn",         "write_key",
     };
     static const char *const others[] = {
         "key[x]", "messages[0][content]", "x[key]", "token0", "token1", "sign",

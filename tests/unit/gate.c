@@ -203,7 +203,7 @@ static void a_connect_is_told_with_all_that_is_judged(void **state) {
     assert_view(read_block(&r, 100), "api.test:443");
     assert_view(read_block(&r, 100), "Basic AAA");
     assert_int_equal(read_u8(&r), 1);
-    assert_view(read_block(&r, 100), "u/1\ny");
+    assert_view(read_block(&r, 100), "user-agent: u/1\nx: y");
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
     assert_true(read_done(&r));
     client_reads_nothing(w, fd);

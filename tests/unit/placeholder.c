@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -267,6 +268,24 @@ static const struct {
     {"base64 at 2", base64_at_2},
     {"base64url", base64_url},
 };
+
+static void ph_02_a_name_has_lost_the_case_of_its_letters(void **state) {
+    (void)state;
+    char p[PLACEHOLDER_SIZE], name[128];
+    uint8_t random[32] = {7, 1, 9};
+    assert_int_equal(placeholder_make(VIEW("sk-"), random, p), 0);
+    for (char *c = p; *c; c++)
+        *c = (char)to_lower((uint8_t)*c);
+    snprintf(name, sizeof name, "x-%s-y", p);
+    assert_false(placeholder_inside(view_str(name)));
+    assert_true(placeholder_inside_name(view_str(name)));
+    assert_true(placeholder_inside_name(view_str(p)));
+    assert_false(placeholder_inside_name(view_head(view_str(p), strlen(p) - 1)));
+    name[20] = '-';
+    assert_false(placeholder_inside_name(view_str(name)));
+    assert_false(placeholder_inside_name(VIEW("exeat")));
+    assert_false(placeholder_inside_name(VIEW("x-exeats-and-other-names-of-some-length")));
+}
 
 static void ph_07_every_spelling_is_found(void **state) {
     static const char *const around[][2] = {
@@ -623,6 +642,7 @@ int main(void) {
         cmocka_unit_test(xs_05_each_random_byte_matters),
         cmocka_unit_test(ph_11_near_misses_are_none),
         cmocka_unit_test(ph_10_a_placeholder_in_a_placeholders_prefix_is_none),
+        cmocka_unit_test(ph_02_a_name_has_lost_the_case_of_its_letters),
         cmocka_unit_test(ph_07_every_spelling_is_found),
         cmocka_unit_test(ph_07_one_kind_of_escape_does_not_hide_another),
         cmocka_unit_test(ph_07_near_misses_are_found_in_no_spelling),

@@ -1,10 +1,12 @@
 """The world in which the cases of tests/system/cases are run: policy, secrets, sandboxes and names."""
+import base64
 import re
 
 from place import Place, Upstream
 
 SECRET_A = "sk-live-0f9Qx7LmV2aBcD4eFgH6iJkL8mNoPqRs"
 SECRET_OTHER = "othr-7Tz1xYw3vUt5sRq7pOn9mLk1jIh3gFe5"
+SECRET_FORGE = "frgp-Vb7Nm5Qw3Er1Ty9Ui8Op6As4Df2Gh0Jk"
 SECRET_BASIC = "bscp-Zq8Wx6Ce4Vr2Bt1Ny3Mu5Li7Ko9Jp0Ha"
 ATTACKER = "sk-live-AttackersOwnKey00000000000000000"
 
@@ -55,6 +57,22 @@ service plain {
     clear
     operation every { GET POST /; GET POST /** }
 }
+service forge {
+    host forge.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential key-forge { in basic password }
+    operation fetch { GET /me/*/info/refs; POST /me/*/git-upload-pack }
+    operation push { GET /me/site.git/info/refs; POST /me/site.git/git-receive-pack }
+    operation read { GET /repos/me/*; GET /repos/me/*/issues }
+}
+service registry {
+    host registry.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    operation fetch { GET HEAD /**; POST /-/npm/v1/security/audits/quick }
+    never { * /-/user/** }
+}
 service blocked { host blocked.test; never all }
 service elsewhere { host elsewhere.test; port {port}; operation every { * /** } }
 service private { host private.test; port {port}; operation every { * /; * /** } }
@@ -66,6 +84,8 @@ sandbox a {
     grant any all
     grant plain all
     grant private all
+    grant forge fetch read
+    grant registry all
 }
 sandbox b { grant api read; grant open all }
 sandbox c { grant api read; grant open all }
@@ -74,9 +94,11 @@ sandbox e { }
 """
 
 HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.allowed.test", "any.allowed.test",
-         "clear.allowed.test", "a.wild.test", "xn--bcher-kva.allowed.test", "a_b.wild.test")
+         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "a.wild.test",
+         "xn--bcher-kva.allowed.test", "a_b.wild.test")
 
-SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None)}
+SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),
+           "key-forge": (SECRET_FORGE, None)}
 
 
 class World(Place):
@@ -94,6 +116,14 @@ class World(Place):
         up = self.upstream
         self.clear.requests, self.clear.broken, self.clear.lock = up.requests, up.broken, up.lock
         self.clear.script = lambda request, stream: up.script(request, stream)
+
+    def tunnel(self, sandbox, authority, fields=b""):
+        """c and d prove who they are at the listener that they share."""
+        if sandbox in ("c", "d"):
+            proof = base64.b64encode(("%s:%s" % (sandbox, token(self, sandbox))).encode())
+            fields += b"Proxy-Authorization: Basic %s\r\n" % proof
+            sandbox = "shared"
+        return super().tunnel(sandbox, authority, fields)
 
     def __exit__(self, *ignored):
         self.clear.close()
@@ -114,6 +144,8 @@ def values(place):
         "CLEAR": "clear.allowed.test:%d" % place.values["clear_port"],
         "PH_A": place.placeholder("a", "key-a"), "PH_B": place.placeholder("b", "key-a"),
         "PH_OTHER": place.placeholder("a", "key-other"), "PH_BASIC": place.placeholder("a", "key-basic"),
+        "FORGE": "Authorization: Basic %s\\r\\n" % base64.b64encode(
+            ("me:" + place.placeholder("a", "key-forge")).encode()).decode(),
         "PH_C": place.placeholder("c", "key-a"),
         "TOKEN_C": token(place, "c"), "TOKEN_D": token(place, "d"),
         "SECRET_A": SECRET_A, "SECRET_OTHER": SECRET_OTHER, "SECRET_BASIC": SECRET_BASIC, "ATTACKER": ATTACKER,
@@ -127,4 +159,4 @@ def hidden(place):
 
 
 def world():
-    return World(), values, [SECRET_A, SECRET_OTHER, SECRET_BASIC], hidden
+    return World(), values, [SECRET_A, SECRET_OTHER, SECRET_BASIC, SECRET_FORGE], hidden

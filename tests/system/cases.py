@@ -148,6 +148,8 @@ class Values:
         "utf16be": lambda t: t.decode().encode("utf-16-be"),
         "size": lambda t: b"%d" % len(t),
         "chunk": lambda t: b"%x\r\n%s\r\n" % (len(t), t),
+        "chunks": lambda t: b"".join(b"1\r\n%c\r\n" % c for c in t),
+        "hello": lambda t: client_hello(sni_list(t)),
         "gzip": lambda t: deflated(t, 31),
         "zlib": lambda t: deflated(t, 15),
         "rawdeflate": lambda t: deflated(t, -15),
@@ -386,10 +388,10 @@ class Runner:
             return None
 
     def _aim(self, case, values):
-        words = case.word("in", "tls").split()
+        words = values.fill(case.word("in", "tls")).split()
         sandbox = words[words.index("as") + 1] if "as" in words else "a"
         words = words[:words.index("as")] if "as" in words else words
-        host = values.fill(words[1]) if len(words) > 1 else self.default_host
+        host = words[1] if len(words) > 1 else self.default_host
         if not re.search(r":\d+$", host) or host.endswith("]"):
             host += ":%s" % self.place.values["port"]
         return words[0], host, sandbox

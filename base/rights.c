@@ -54,60 +54,39 @@ static const struct {
 
 /* Everybody: memory, time, the event loop, and what they already hold open. */
 static const int common_calls[] = {
-    SCMP_SYS(read),
-    SCMP_SYS(write),
-    SCMP_SYS(readv),
-    SCMP_SYS(writev),
-    SCMP_SYS(close),
-    SCMP_SYS(epoll_wait),
-    SCMP_SYS(epoll_pwait),
-    SCMP_SYS(epoll_pwait2),
-    SCMP_SYS(epoll_ctl),
-    SCMP_SYS(epoll_create1),
-    SCMP_SYS(pipe2),
-    SCMP_SYS(eventfd2),
-    SCMP_SYS(clock_gettime),
-    SCMP_SYS(clock_nanosleep),
-    SCMP_SYS(gettimeofday),
-    SCMP_SYS(time),
-    SCMP_SYS(nanosleep),
-    SCMP_SYS(futex),
-    SCMP_SYS(brk),
-    SCMP_SYS(munmap),
-    SCMP_SYS(mremap),
-    SCMP_SYS(madvise),
-    SCMP_SYS(mlock),
-    SCMP_SYS(rt_sigreturn),
-    SCMP_SYS(rt_sigaction),
-    SCMP_SYS(rt_sigprocmask),
-    SCMP_SYS(sigaltstack),
-    SCMP_SYS(exit),
-    SCMP_SYS(exit_group),
-    SCMP_SYS(getrandom),
-    SCMP_SYS(getpid),
-    SCMP_SYS(gettid),
-    SCMP_SYS(getuid),
-    SCMP_SYS(geteuid),
-    SCMP_SYS(getgid),
-    SCMP_SYS(getegid),
-    SCMP_SYS(fstat),
-    SCMP_SYS(newfstatat),
-    SCMP_SYS(restart_syscall),
-    SCMP_SYS(sched_yield),
-    SCMP_SYS(rseq),
-    SCMP_SYS(getrusage),
-    SCMP_SYS(sysinfo), /* qsort asks how much memory there is */
+    SCMP_SYS(read),          SCMP_SYS(write),
+    SCMP_SYS(readv),         SCMP_SYS(writev),
+    SCMP_SYS(close),         SCMP_SYS(epoll_wait),
+    SCMP_SYS(epoll_pwait),   SCMP_SYS(epoll_pwait2),
+    SCMP_SYS(epoll_ctl),     SCMP_SYS(epoll_create1),
+    SCMP_SYS(pipe2),         SCMP_SYS(eventfd2),
+    SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(gettimeofday),  SCMP_SYS(time),
+    SCMP_SYS(nanosleep),     SCMP_SYS(futex),
+    SCMP_SYS(brk),           SCMP_SYS(munmap),
+    SCMP_SYS(mremap),        SCMP_SYS(madvise),
+    SCMP_SYS(mlock),         SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigaction),  SCMP_SYS(rt_sigprocmask),
+    SCMP_SYS(sigaltstack),   SCMP_SYS(exit),
+    SCMP_SYS(exit_group),    SCMP_SYS(getrandom),
+    SCMP_SYS(getpid),        SCMP_SYS(gettid),
+    SCMP_SYS(getuid),        SCMP_SYS(geteuid),
+    SCMP_SYS(getgid),        SCMP_SYS(getegid),
+    SCMP_SYS(fstat),         SCMP_SYS(restart_syscall),
+    SCMP_SYS(sched_yield),   SCMP_SYS(rseq),
+    SCMP_SYS(getrusage),     SCMP_SYS(sysinfo), /* qsort asks how much memory there is */
 };
 
 static const int file_calls[] = {
-    SCMP_SYS(openat),    SCMP_SYS(open),      SCMP_SYS(lseek),     SCMP_SYS(pread64),
-    SCMP_SYS(pwrite64),  SCMP_SYS(fsync),     SCMP_SYS(fdatasync), SCMP_SYS(ftruncate),
-    SCMP_SYS(unlink),    SCMP_SYS(unlinkat),  SCMP_SYS(rename),    SCMP_SYS(renameat),
-    SCMP_SYS(renameat2), SCMP_SYS(stat),      SCMP_SYS(lstat),     SCMP_SYS(statx),
-    SCMP_SYS(access),    SCMP_SYS(faccessat), SCMP_SYS(readlink),  SCMP_SYS(readlinkat),
-    SCMP_SYS(getcwd),    SCMP_SYS(fchmod),    SCMP_SYS(fchown),    SCMP_SYS(getdents64),
-    SCMP_SYS(uname),     SCMP_SYS(fallocate), SCMP_SYS(mkdir),     SCMP_SYS(mkdirat),
-    SCMP_SYS(link),      SCMP_SYS(linkat),    SCMP_SYS(flock),     SCMP_SYS(fstatfs),
+    SCMP_SYS(openat),     SCMP_SYS(open),     SCMP_SYS(lseek),     SCMP_SYS(pread64),
+    SCMP_SYS(pwrite64),   SCMP_SYS(fsync),    SCMP_SYS(fdatasync), SCMP_SYS(ftruncate),
+    SCMP_SYS(unlink),     SCMP_SYS(unlinkat), SCMP_SYS(rename),    SCMP_SYS(renameat),
+    SCMP_SYS(renameat2),  SCMP_SYS(stat),     SCMP_SYS(lstat),     SCMP_SYS(statx),
+    SCMP_SYS(newfstatat), SCMP_SYS(access),   SCMP_SYS(faccessat), SCMP_SYS(readlink),
+    SCMP_SYS(readlinkat), SCMP_SYS(getcwd),   SCMP_SYS(fchmod),    SCMP_SYS(fchown),
+    SCMP_SYS(getdents64), SCMP_SYS(uname),    SCMP_SYS(fallocate), SCMP_SYS(mkdir),
+    SCMP_SYS(mkdirat),    SCMP_SYS(link),     SCMP_SYS(linkat),    SCMP_SYS(flock),
+    SCMP_SYS(fstatfs),
 };
 
 static const int connect_calls[] = {
@@ -187,6 +166,7 @@ static void allow_groups(struct filter *f, unsigned groups) {
         allow(f, SCMP_SYS(accept4));
     if (groups & RECEIVE_FD) {
         allow(f, SCMP_SYS(recvmsg));
+        allow(f, SCMP_SYS(lseek)); /* how long a sealed text is */
         allow(f, SCMP_SYS(recvfrom));
         allow(f, SCMP_SYS(recvmmsg));
     }

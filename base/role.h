@@ -10,7 +10,7 @@ enum role {
     ROLE_PARENT,  /* starts, watches, reloads; opens listeners and hands out descriptors */
     ROLE_PROXY,   /* speaks TLS and HTTP with sandboxes; one per lane */
     ROLE_EGRESS,  /* judges requests, speaks TLS and HTTP with upstreams; one per lane */
-    ROLE_INSPECT, /* reads bodies and decompresses for its lane's egress */
+    ROLE_INSPECT, /* reads bodies and decompresses for its lane's egress; started when needed */
     ROLE_BROKER,  /* opens the vault and lends secrets */
     ROLE_CA,      /* uses the CA's private key */
     ROLE_DIALER,  /* resolves names and connects outward */
@@ -40,7 +40,7 @@ struct role_args {
 /* Descriptors that a role finds open. */
 enum {
     PARENT_FD = 3,   /* its channel to the parent */
-    LANE_FD = 4,     /* proxy only: its channel to egress, read with read() */
+    LANE_FD = 4,     /* proxy and inspect: the channel to their egress, read with read() */
     LISTENER_FD = 5, /* proxy and control: first listener */
 };
 

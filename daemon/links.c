@@ -8,18 +8,27 @@
 static const struct {
     enum role a, b;
 } table[] = {
-    {ROLE_EGRESS, ROLE_CA},      {ROLE_EGRESS, ROLE_BROKER},  {ROLE_EGRESS, ROLE_DIALER},
-    {ROLE_EGRESS, ROLE_INSPECT}, {ROLE_CONTROL, ROLE_BROKER},
+    {ROLE_EGRESS, ROLE_CA},
+    {ROLE_EGRESS, ROLE_BROKER},
+    {ROLE_EGRESS, ROLE_DIALER},
+    {ROLE_CONTROL, ROLE_BROKER},
 };
 
-bool links_may_talk(const struct process *x, const struct process *y) {
-    if (x->lane && y->lane && x->lane != y->lane)
-        return false;
+/* Those whose channel is made with the lane. */
+static bool are_of_one_lane(const struct process *x, const struct process *y) {
+    return x->lane && x->lane == y->lane && (x->role == ROLE_EGRESS || y->role == ROLE_EGRESS);
+}
+
+static bool are_in_table(const struct process *x, const struct process *y) {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if ((table[i].a == x->role && table[i].b == y->role) ||
             (table[i].a == y->role && table[i].b == x->role))
             return true;
     return false;
+}
+
+bool links_may_talk(const struct process *x, const struct process *y) {
+    return are_of_one_lane(x, y) || are_in_table(x, y);
 }
 
 static bool are_linked(const struct process *x, const struct process *y) {
@@ -92,7 +101,7 @@ void links_make(struct process *of) {
     hand_out_audit(of);
     for (struct process *x = p->processes; x; x = x->next)
         for (struct process *y = x->next; y; y = y->next)
-            if (x->state == PROCESS_UP && y->state == PROCESS_UP && links_may_talk(x, y) &&
+            if (x->state == PROCESS_UP && y->state == PROCESS_UP && are_in_table(x, y) &&
                 !are_linked(x, y) && !are_linked(y, x))
                 connect_both(x, y);
 }

@@ -7,7 +7,7 @@
 
 #include "daemon/state.h"
 
-/* Whether the table has a channel between the two. */
+/* Whether there may be a channel between the two. */
 bool links_may_talk(const struct process *x, const struct process *y);
 /* of is up: connects it with every process that is up too, and hands it its audit stream. */
 void links_make(struct process *of);

@@ -66,7 +66,7 @@ static int run_role(const struct role_args *args, const char *config_file) {
         return load_main(config_file);
     if (!roles[args->role])
         return usage(stderr);
-    /* Libraries that would open files of the system later do so now. */
+    /* Libraries that would open files of the system later (gmtime_r: /etc/localtime) do so now. */
     tzset();
     if (digest_start() != 0)
         return 1;

@@ -38,6 +38,7 @@ static const enum role lane_roles[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STEADY_SECONDS = 60, STOP_SECONDS = 15 };
 
 static void start_process(struct process *of);
+static void restart_later(struct process *of);
 
 /* ---- the audit trail ---- */
 
@@ -100,8 +101,7 @@ static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
     log_warn("%s says that %s broke the contract between them: it is started anew", of->origin,
              bad->origin);
     record_event(of->parent, "role_misbehaved", bad->origin);
-    if (bad->state != PROCESS_DOWN)
-        kill(bad->pid, SIGKILL);
+    process_kill(bad);
     return 0;
 }
 
@@ -172,11 +172,11 @@ static void on_channel_closed(void *ctx, struct channel *ch, int why) {
         log_warn("%s: channel: %s", of->origin, err_text(why));
     channel_free(ch);
     of->channel = NULL;
-    if (of->state != PROCESS_DOWN)
+    if (process_runs(of))
         of->state = PROCESS_ENDING;
     /* A process without its channel is of no use; SIGCHLD does the rest. */
-    if (of->state != PROCESS_DOWN && !p->stopping)
-        kill(of->pid, SIGKILL);
+    if (!p->stopping)
+        process_kill(of);
 }
 
 /* ---- starting and restarting ---- */
@@ -190,8 +190,56 @@ static bool lane_is_down(struct parent *p, uint32_t lane) {
 
 /* Only inspect is missing, which comes back alone. */
 static bool lane_is_up(struct parent *p, uint32_t lane) {
-    return process_find(p, ROLE_PROXY, lane)->state != PROCESS_DOWN &&
-           process_find(p, ROLE_EGRESS, lane)->state != PROCESS_DOWN;
+    return process_runs(process_find(p, ROLE_PROXY, lane)) &&
+           process_runs(process_find(p, ROLE_EGRESS, lane));
+}
+
+/* ---- inspect sleeps until egress writes to the channel between them ---- */
+
+static void stay_down(struct process *inspect) {
+    if (inspect->wake)
+        event_free(inspect->wake);
+    inspect->wake = NULL;
+    if (inspect->lane_fd >= 0)
+        close(inspect->lane_fd);
+    inspect->lane_fd = -1;
+    inspect->state = PROCESS_DOWN;
+}
+
+static void on_wake(evutil_socket_t fd, short what, void *ctx) {
+    struct process *inspect = ctx;
+    uint8_t byte;
+    (void)what;
+    /* Readable because egress has ended: the whole lane begins again. */
+    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
+        return;
+    event_free(inspect->wake);
+    inspect->wake = NULL;
+    start_process(inspect);
+}
+
+static void sleep_inspect(struct parent *p, uint32_t lane) {
+    struct process *inspect = process_find(p, ROLE_INSPECT, lane),
+                   *egress = process_find(p, ROLE_EGRESS, lane);
+    int pair[2];
+    /* No channel: egress does not run, and the lane begins again. */
+    if (!egress->channel)
+        return;
+    if (channel_pair(pair) != 0) {
+        log_warn("%s: no descriptors", inspect->origin);
+        restart_later(inspect);
+        return;
+    }
+    inspect->lane_fd = pair[0];
+    inspect->wake = event_new(loop_base(p->loop), pair[0], EV_READ, on_wake, inspect);
+    if (inspect->wake && event_add(inspect->wake, NULL) == 0) {
+        inspect->state = PROCESS_ASLEEP;
+        links_send_peer(egress, ROLE_INSPECT, lane, view_str(inspect->origin), pair[1]);
+    } else {
+        close(pair[1]);
+        stay_down(inspect);
+        restart_later(inspect);
+    }
 }
 
 /* Proxy and egress of a lane are born with a channel between them, and die together. */
@@ -210,7 +258,7 @@ static void start_lane(struct parent *p, uint32_t lane) {
         links_send_peer(egress, ROLE_PROXY, lane, view_str(proxy->origin), pair[1]);
     else
         close(pair[1]);
-    start_process(process_find(p, ROLE_INSPECT, lane));
+    sleep_inspect(p, lane);
 }
 
 static void on_restart(evutil_socket_t fd, short what, void *ctx) {
@@ -220,8 +268,10 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx) {
     (void)what;
     if (p->stopping || of->state != PROCESS_DOWN)
         return;
-    if (of->lane == 0 || (of->role == ROLE_INSPECT && lane_is_up(p, of->lane)))
+    if (of->lane == 0)
         start_process(of);
+    else if (of->role == ROLE_INSPECT && lane_is_up(p, of->lane))
+        sleep_inspect(p, of->lane);
     else if (lane_is_down(p, of->lane))
         start_lane(p, of->lane);
 }
@@ -253,20 +303,21 @@ static void start_process(struct process *of) {
             p->exit_status = 1;
             stop(p);
         } else {
-            kill(of->pid, SIGKILL);
+            process_kill(of);
         }
     }
 }
 
 /* The rest of a lane goes with its proxy or egress; inspect comes back alone. */
 static void end_lane(struct process *of) {
-    static const enum role both[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
-    for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
-        struct process *other = process_find(of->parent, both[i], of->lane);
-        if (other && other != of && other->state != PROCESS_DOWN) {
-            other->killed = true;
-            kill(other->pid, SIGKILL);
-        }
+    for (size_t i = 0; i < sizeof lane_roles / sizeof *lane_roles; i++) {
+        struct process *other = process_find(of->parent, lane_roles[i], of->lane);
+        if (other->state == PROCESS_ASLEEP)
+            stay_down(other);
+        if (other == of || !process_runs(other))
+            continue;
+        other->killed = true;
+        process_kill(other);
     }
 }
 
@@ -363,9 +414,9 @@ static void on_stop_late(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
     for (struct process *of = p->processes; of; of = of->next)
-        if (of->state != PROCESS_DOWN) {
+        if (process_runs(of)) {
             log_warn("%s did not stop in time", of->origin);
-            kill(of->pid, SIGKILL);
+            process_kill(of);
         }
 }
 
@@ -404,8 +455,11 @@ static void stop(struct parent *p) {
     p->stop_late = event_new(loop_base(p->loop), -1, 0, on_stop_late, p);
     if (p->stop_late)
         event_add(p->stop_late, &late);
-    for (struct process *of = p->processes; of; of = of->next)
+    for (struct process *of = p->processes; of; of = of->next) {
         of->killed = false;
+        if (of->state == PROCESS_ASLEEP)
+            stay_down(of);
+    }
     stop_next(p);
 }
 

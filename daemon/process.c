@@ -67,9 +67,18 @@ struct process *process_find(struct parent *p, enum role role, uint32_t lane) {
 
 struct process *process_by_pid(struct parent *p, pid_t pid) {
     struct process *of = p->processes;
-    while (of && of->pid != pid)
+    while (of && !(process_runs(of) && of->pid == pid))
         of = of->next;
     return of;
+}
+
+bool process_runs(const struct process *of) {
+    return of->state != PROCESS_DOWN && of->state != PROCESS_ASLEEP;
+}
+
+void process_kill(struct process *of) {
+    if (process_runs(of))
+        kill(of->pid, SIGKILL);
 }
 
 /* ---- the child's side, between fork and exec ---- */
@@ -183,12 +192,19 @@ static void describe(struct arguments *a, const struct process *of) {
         add(a, "--debug");
 }
 
+static void close_lane_fd(struct process *of) {
+    if (of->lane_fd >= 0)
+        close(of->lane_fd);
+    of->lane_fd = -1;
+}
+
 bool process_start(struct process *of, const struct channel_rule *rules, size_t n_rules,
                    channel_closed *closed) {
     struct arguments a = {.n = 0};
     int pair[2], fds[FDS_MAX];
     if (channel_pair(pair) != 0) {
         log_warn("%s: no descriptors to start it with", of->origin);
+        close_lane_fd(of);
         return false;
     }
     fds[0] = pair[1];
@@ -198,9 +214,7 @@ bool process_start(struct process *of, const struct channel_rule *rules, size_t 
     describe(&a, of);
     of->pid = run(a.at, fds, 2 + of->n_listeners, place_uid(of->parent, of->role, of->lane));
     close(pair[1]);
-    if (of->lane_fd >= 0)
-        close(of->lane_fd);
-    of->lane_fd = -1;
+    close_lane_fd(of);
     of->channel = channel_new(of->parent->loop, pair[0], rules, n_rules, 0, closed, of);
     if (of->pid < 0 || !of->channel) {
         log_warn("%s: cannot be started: %s", of->origin, strerror(errno));

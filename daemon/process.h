@@ -10,7 +10,12 @@
 /* Adds a row to the process table; never NULL (the parent does not start without memory). */
 struct process *process_add(struct parent *p, enum role role, uint32_t lane);
 struct process *process_find(struct parent *p, enum role role, uint32_t lane);
+/* NULL unless that process of ours runs. */
 struct process *process_by_pid(struct parent *p, pid_t pid);
+/* There is a process, which has not been reaped. */
+bool process_runs(const struct process *of);
+/* SIGKILL, if it runs. */
+void process_kill(struct process *of);
 /*
  * Starts it. rules and ctx are those of its channel. lane_fd is taken over. False with a line in
  * the log.

@@ -250,7 +250,7 @@ static void check_complete(struct parent *p) {
  */
 static void end_vetoer(struct process *of) {
     of->acknowledging = of->confirming = false;
-    kill(of->pid, SIGKILL);
+    process_kill(of);
 }
 
 static void on_late(evutil_socket_t fd, short what, void *ctx) {
@@ -271,7 +271,7 @@ static bool may_begin(const struct parent *p) {
     if (p->stopping || !p->has_registry || (buf_len(&p->base) == 0 && buf_len(&p->candidate) == 0))
         return false;
     for (const struct process *of = p->processes; of && p->generation == 0; of = of->next)
-        if (of->role != ROLE_PARENT && of->state != PROCESS_UP)
+        if (of->role != ROLE_PARENT && of->state != PROCESS_UP && of->state != PROCESS_ASLEEP)
             return false;
     return true;
 }

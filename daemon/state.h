@@ -12,6 +12,7 @@
 
 enum process_state {
     PROCESS_DOWN,     /* waits to be started (again) */
+    PROCESS_ASLEEP,   /* inspect: is started once its egress has work for it */
     PROCESS_STARTING, /* executed; has not narrowed itself yet */
     PROCESS_UP,
     PROCESS_ENDING, /* its channel is gone; it has not been reaped yet */
@@ -36,8 +37,9 @@ struct process {
     bool killed;         /* we ended it */
     char origin[32];     /* "egress 3": its name in the log and the audit trail */
     int audit_read,
-        audit_write; /* its audit stream; outlives it, so that no record is lost with it */
-    int lane_fd;     /* proxy: its end of the lane's channel, until it is executed */
+        audit_write;    /* its audit stream; outlives it, so that no record is lost with it */
+    int lane_fd;        /* proxy, inspect: its end of the channel to egress, until it is executed */
+    struct event *wake; /* inspect, asleep: egress has written to that channel */
     int listeners[LISTENERS_MAX];
     size_t n_listeners;
     struct buf key;    /* proxy: its public key */

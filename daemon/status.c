@@ -21,7 +21,7 @@ void control_answer(struct parent *p, uint32_t ask, int code, struct view text) 
 /* ---- the text ---- */
 
 static void put_process(const struct process *of, struct buf *out) {
-    static const char *const states[] = {"down", "starting", "up", "ending"};
+    static const char *const states[] = {"down", "asleep", "starting", "up", "ending"};
     buf_put_str(out, "{");
     /* What it says of itself first: what the parent knows comes later and counts. */
     buf_put(out, buf_view(&of->status));
@@ -29,7 +29,7 @@ static void put_process(const struct process *of, struct buf *out) {
     if (of->lane)
         json_put_number(out, "lane", of->lane);
     json_put_text(out, "state", view_str(states[of->state]));
-    json_put_number(out, "pid", of->state == PROCESS_DOWN ? 0 : (uint64_t)of->pid);
+    json_put_number(out, "pid", process_runs(of) ? (uint64_t)of->pid : 0);
     json_put_number(out, "restarts", of->restarts);
     if (of->role != ROLE_CONTROL)
         json_put_number(out, "generation", of->generation);

@@ -346,40 +346,19 @@ size_t inspect_bodies(const struct inspect *i) {
 struct process {
     struct loop *loop;
     struct child *child;
-    struct inspect *inspect; /* NULL while egress is away */
+    struct inspect *inspect; /* NULL before the first generation and after the end of egress */
+    bool begun;
     struct limits now, next;
     uint32_t lane;
 };
 
-static void drop_egress(struct process *p) {
-    inspect_free(p->inspect);
-    p->inspect = NULL;
-}
-
+/* Without its egress it has nothing to do: the parent ends what is left of a lane. */
 static void on_lost(void *ctx, int why) {
     struct process *p = ctx;
     if (why != ERR_CLOSED)
         child_bad_peer(p->child, ROLE_EGRESS, p->lane);
-    drop_egress(p);
-}
-
-static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
-    struct process *p = ctx;
-    (void)lane;
-    (void)name;
-    if (role != ROLE_EGRESS) {
-        close(fd);
-        return ERR_BAD;
-    }
-    drop_egress(p);
-    p->inspect = inspect_new(p->loop, fd, &p->now, on_lost, p);
-    return p->inspect ? 0 : ERR_MEMORY;
-}
-
-static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
-    (void)lane;
-    if (role == ROLE_EGRESS)
-        drop_egress(ctx);
+    inspect_free(p->inspect);
+    p->inspect = NULL;
 }
 
 static int on_generation(void *ctx, uint32_t generation, struct view text) {
@@ -398,6 +377,12 @@ static void on_commit(void *ctx, uint32_t generation) {
     p->now = p->next;
     if (p->inspect)
         inspect_limits(p->inspect, &p->now);
+    if (p->begun)
+        return;
+    p->begun = true;
+    p->inspect = inspect_new(p->loop, LANE_FD, &p->now, on_lost, p);
+    if (!p->inspect)
+        loop_stop(p->loop);
 }
 
 static void on_status(void *ctx, struct buf *out) {
@@ -405,11 +390,8 @@ static void on_status(void *ctx, struct buf *out) {
     buf_printf(out, "\"bodies\":%zu", p->inspect ? inspect_bodies(p->inspect) : 0);
 }
 
-static const struct child_ops ops = {.on_peer = on_peer,
-                                     .on_peer_gone = on_peer_gone,
-                                     .on_generation = on_generation,
-                                     .on_commit = on_commit,
-                                     .on_status = on_status};
+static const struct child_ops ops = {
+    .on_generation = on_generation, .on_commit = on_commit, .on_status = on_status};
 
 static int run(struct process *p, const struct role_args *args) {
     p->child = child_new(p->loop, args, &ops, p);
@@ -417,7 +399,7 @@ static int run(struct process *p, const struct role_args *args) {
         return 1;
     child_up(p->child, (struct view){NULL, 0});
     int result = loop_run(p->loop) == 0 ? 0 : 1;
-    drop_egress(p);
+    inspect_free(p->inspect);
     child_free(p->child);
     return result;
 }
@@ -428,7 +410,6 @@ int inspect_main(const struct role_args *args) {
     int result = 1;
     snprintf(name, sizeof name, "inspect %u", args->lane);
     log_open(name, args->debug ? LOG_DEBUG : LOG_INFO);
-    limits_default(&p.now);
     p.loop = loop_new();
     if (p.loop && rights_enter(args) == 0)
         result = run(&p, args);

@@ -3,12 +3,13 @@
  * runs decompressors and parsers of body formats over hostile bytes, and
  * returns plain bytes or facts (egress/inspect_messages.h).
  *
- * Started by the parent, like egress whose lane it belongs to. Takes INSPECT_*
- * from egress; from the parent PARENT_PEER with ROLE_EGRESS (its only channel)
- * and the generation, of which it keeps the limits. Holds no secret of its own:
+ * Started by the parent when the first body waits for it: egress holds the
+ * other end of LANE_FD from the beginning, and what it writes there wakes the
+ * parent. Takes INSPECT_* from egress; from the parent the generation, of which
+ * it keeps the limits. Holds no secret of its own:
  * what it sees of one is what an upstream wrote into a compressed answer, which
  * leaves here unmasked, for egress' guard. Never opens a file or a connection,
- * never decides; has no audit channel. Without a lane's egress it idles.
+ * never decides; has no audit channel. Ends with its egress.
  */
 #ifndef EGRESS_INSPECT_H
 #define EGRESS_INSPECT_H

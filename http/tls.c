@@ -82,7 +82,6 @@ static BIO_METHOD *bio_method(void) {
 /* ---- what both sides have ---- */
 
 int tls_start(void) {
-    tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
                              OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
     return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() ? 0 : ERR_CRYPTO;
@@ -163,15 +162,14 @@ enum tls_result stream_fail(struct tls *t, const char *error) {
 /* Texts of OpenSSL's own tables, so never the peer's bytes. */
 static enum tls_result fail_by_library(struct tls *t) {
     unsigned long code = ERR_peek_error();
-    long verdict = SSL_get_verify_result(t->ssl);
-    const char *text = ERR_reason_error_string(code);
     t->failed = true;
     /* OpenSSL 3.2 and later also name the system call that failed. */
     bool by_system = code == 0 || ERR_SYSTEM_ERROR(code);
     if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING || (t->ended && by_system))
         return TLS_CUT;
-    if (t->is_client && verdict != X509_V_OK)
-        text = X509_verify_cert_error_string(verdict);
+    if (t->is_client)
+        return stream_fail(t, stream_client_error(t, code));
+    const char *text = ERR_reason_error_string(code);
     return stream_fail(t, text ? text : "the TLS library failed");
 }
 

@@ -1,4 +1,5 @@
 """What several test programs share: requests, waiting for processes, looking into memory."""
+import gzip
 import os
 import re
 import signal
@@ -107,6 +108,23 @@ def kill_and_wait(place, key):
         return new if new != old else None
 
     return wait_for(successor, 15, 0.05)
+
+
+def wake_inspect(place):
+    """Has the first lane's inspect, which sleeps until a body needs it, decode an answer; whether it did."""
+    script, body = place.upstream.script, gzip.compress(b"wake up")
+    place.upstream.script = lambda r, s: b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (
+        len(body), body)
+    try:
+        return b"wake" in ask_quietly(place).body
+    finally:
+        place.upstream.script = script
+
+
+def all_pids(place):
+    """The processes, inspect among them."""
+    assert wait_for(lambda: wake_inspect(place), 15, 0.1), "a compressed answer is not decoded"
+    return place.pids()
 
 
 def memory_of(pid):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 
-from helpers import POLICY, SECRET, ask, ask_quietly, exists, head, is_served, open_tls, small_place
+from helpers import POLICY, SECRET, all_pids, ask, ask_quietly, exists, head, is_served, open_tls, small_place
 from place import OK_ANSWER, UIDS, Report, read_all, read_head, wait_for
 
 NEW_SECRET = "sk-demo-Rotated0123456789abcdefghijKLM"
@@ -257,8 +257,19 @@ def exit_codes_are_those_of_the_manual(place):
 
 # ---- the end of the daemon ----
 
+def inspect_runs_only_once_a_body_needs_it(place):
+    assert not [key for key in place.pids() if key[0] == "inspect"]
+    first = all_pids(place)[("inspect", 1)]
+    assert ("inspect", 2) not in place.pids(), "inspect of a lane that never needed it"
+    os.kill(first, signal.SIGKILL)
+    assert wait_for(lambda: ("inspect", 1) not in place.pids(), 5)
+    assert wait_for(lambda: ask(place, "POST /v1/items", body=b'{"a":1}',
+                                fields="Content-Type: application/json\r\n").status == 200, 10, 0.1)
+    assert place.pids()[("inspect", 1)] != first
+
+
 def a_killed_parent_leaves_no_process_behind(place):
-    pids = list(place.pids().values())
+    pids = list(all_pids(place).values())
     assert len(pids) >= 8
     place.daemon.kill()
     place.daemon.wait()
@@ -269,7 +280,7 @@ def a_killed_parent_leaves_no_process_behind(place):
 
 
 def sigterm_and_stop_end_it_in_order(place):
-    pids = list(place.pids().values())
+    pids = list(all_pids(place).values())
     place.exeat("stop")
     assert place.daemon.wait(20) == 0
     assert not [p for p in pids if exists(p)]
@@ -284,7 +295,7 @@ TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_d
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
          the_log_is_a_table_that_can_be_narrowed, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
-         a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
+         inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
 
 
 # ---- started otherwise ----

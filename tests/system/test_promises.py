@@ -9,7 +9,7 @@ import subprocess
 import threading
 
 from cases import check_secrets_at_rest, client_hello, forms, sni_list
-from helpers import (HOSTS, POLICY, SECRET, Answer, ask, ask_quietly, exists, head, holds, is_served, kill_and_wait,
+from helpers import (HOSTS, POLICY, SECRET, Answer, all_pids, ask, ask_quietly, exists, head, holds, is_served, kill_and_wait,
                      open_tls, small_place)
 from place import OK_ANSWER, Report, Upstream, UpstreamCa, read_all, read_head, wait_for
 
@@ -24,7 +24,7 @@ def status_of(pid, field):
 # ---- P1: the process that reads a sandbox's bytes is worth nothing ----
 
 def p1_every_process_but_the_parent_is_filtered_and_may_gain_nothing(place):
-    for (role, lane), pid in place.pids().items():
+    for (role, lane), pid in all_pids(place).items():
         assert status_of(pid, "Seccomp") == ["2"], "%s %d runs without seccomp" % (role, lane)
         assert status_of(pid, "NoNewPrivs") == ["1"], "%s %d may gain privileges" % (role, lane)
         assert status_of(pid, "CapEff") == ["0000000000000000"], "%s %d has capabilities" % (role, lane)
@@ -34,7 +34,7 @@ def p1_every_process_has_a_uid_of_its_own_where_that_is_possible(place):
     if os.getuid() != 0:
         return
     uids = {}
-    for key, pid in place.pids().items():
+    for key, pid in all_pids(place).items():
         uid = status_of(pid, "Uid")[0]
         assert uid != "0", "%s %d runs as root" % key
         uids.setdefault(uid, []).append(key)
@@ -43,7 +43,7 @@ def p1_every_process_has_a_uid_of_its_own_where_that_is_possible(place):
 
 
 def p1_proxy_and_inspect_hold_no_file_and_no_directory(place):
-    for (role, lane), pid in place.pids().items():
+    for (role, lane), pid in all_pids(place).items():
         if role not in ("proxy", "inspect"):
             continue
         for fd in os.listdir("/proc/%d/fd" % pid):
@@ -59,7 +59,7 @@ def p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else(plac
     for _ in range(3):
         assert ask(place, fields="X-Odd: %s\r\n" % ("y" * 2000)).status == 200
     place.upstream.script = lambda r, s: OK_ANSWER
-    for (role, lane), pid in place.pids().items():
+    for (role, lane), pid in all_pids(place).items():
         found = holds(pid, SECRET)
         if role in ROLES_WITHOUT_SECRETS or (role == "egress" and lane == 2):
             assert not found, "%s %d has the secret in memory" % (role, lane)
@@ -107,7 +107,7 @@ def mapping(pid, start):
 
 
 def p2_no_process_can_be_dumped(place):
-    for key, pid in list(place.pids().items()) + [(("parent", 0), place.daemon.pid)]:
+    for key, pid in list(all_pids(place).items()) + [(("parent", 0), place.daemon.pid)]:
         if key[0] == "parent":
             continue
         # /proc/PID of an undumpable process belongs to root.
@@ -412,9 +412,14 @@ def p9_a_changed_a_missing_and_a_cut_record_are_found(place):
 # ---- P10: fail closed ----
 
 def p10_kill_9_of_each_process_and_service_comes_back(place):
-    for key in sorted(place.pids(), key=lambda k: (k[1], k[0])):
+    for key in sorted(all_pids(place), key=lambda k: (k[1], k[0])):
         assert is_served(place)
-        assert kill_and_wait(place, key), "%s %d does not come back" % key
+        if key[0] == "inspect":
+            os.kill(all_pids(place)[key], 9)
+            assert wait_for(lambda: key not in place.pids(), 5)
+            assert all_pids(place)
+        else:
+            assert kill_and_wait(place, key), "%s %d does not come back" % key
         assert is_served(place), "no service after kill -9 of %s %d" % key
     place.exeat("status")
 

@@ -385,8 +385,7 @@ static int read_more(struct exchange *ex) {
         event_add(u->writable, NULL);
         return ERR_AGAIN;
     case TLS_FAILED:
-        exchange_refuse(ex, ex->status ? REASON_UPSTREAM_CLOSED : REASON_UPSTREAM_TLS,
-                        view_str(tls_error(u->tls)));
+        exchange_refuse(ex, REASON_UPSTREAM_CLOSED, view_str(tls_error(u->tls)));
         return ERR_CLOSED;
     case TLS_EOF:
     case TLS_CUT:

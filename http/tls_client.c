@@ -1,7 +1,9 @@
 #include "http/anchors.h"
 #include "http/staple.h"
 #include "http/tls_stream.h"
+#include "http/tls_text.h"
 
+#include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +24,40 @@ struct tls_session {
 
 /* ---- verification ---- */
 
+static struct tls *tls_of(X509_STORE_CTX *ctx) {
+    SSL *ssl = X509_STORE_CTX_get_ex_data(ctx, SSL_get_ex_data_X509_STORE_CTX_idx());
+    return SSL_get_app_data(ssl);
+}
+
 static int verify(X509_STORE_CTX *ctx, void *arg) {
     const struct tls_client *c = arg;
     STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(ctx);
-    if (sk_X509_num(sent) > (int)c->max_chain) {
+    int good = 0;
+    if (sk_X509_num(sent) > (int)c->max_chain)
         X509_STORE_CTX_set_error(ctx, X509_V_ERR_CERT_CHAIN_TOO_LONG);
-        return 0;
-    }
-    return X509_verify_cert(ctx);
+    else
+        good = X509_verify_cert(ctx);
+    if (good <= 0)
+        tls_of(ctx)->verify_error =
+            tls_text_verify(X509_STORE_CTX_get_error(ctx), X509_STORE_CTX_get_error_depth(ctx));
+    return good;
+}
+
+/* We have none to show; that one was wanted explains what comes next. */
+static int on_certificate_request(SSL *ssl, X509 **certificate, EVP_PKEY **key) {
+    struct tls *t = SSL_get_app_data(ssl);
+    (void)certificate;
+    (void)key;
+    t->was_asked = true;
+    return 0;
+}
+
+const char *stream_client_error(const struct tls *t, unsigned long code) {
+    if (t->verify_error)
+        return t->verify_error;
+    if (t->was_asked && ERR_GET_REASON(code) == SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE)
+        code = ERR_PACK(ERR_LIB_SSL, 0, SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED);
+    return tls_text_library(code);
 }
 
 /* A copy: the original is spoiled when its connection ends without close_notify. */
@@ -44,6 +72,7 @@ static bool set_verification(struct tls_client *c) {
     X509_VERIFY_PARAM *param = SSL_CTX_get0_param(c->ctx);
     SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_cert_verify_callback(c->ctx, verify, c);
+    SSL_CTX_set_client_cert_cb(c->ctx, on_certificate_request);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
                                                X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     SSL_CTX_set_tlsext_status_type(c->ctx, TLSEXT_STATUSTYPE_ocsp);

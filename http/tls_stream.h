@@ -20,9 +20,11 @@ struct tls {
     const char *error;
     /* client side */
     bool is_client;
-    char name[256];       /* what sessions are for */
-    uint64_t fresh_until; /* wall seconds; of the handshake that verified the certificate */
-    SSL_SESSION *session; /* the newest that was received */
+    bool was_asked;           /* for a certificate of ours */
+    const char *verify_error; /* static; what is wrong with the upstream's certificates */
+    char name[256];           /* what sessions are for */
+    uint64_t fresh_until;     /* wall seconds; of the handshake that verified the certificate */
+    SSL_SESSION *session;     /* the newest that was received */
 };
 
 /* Settings that both sides have. NULL on failure. */
@@ -31,6 +33,8 @@ SSL_CTX *stream_context(const SSL_METHOD *method);
 struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first);
 /* Client side, once the handshake is complete: the last checks. */
 enum tls_result stream_check_client(struct tls *t);
+/* Client side, of what the library could not do: a static text. code: of ERR_peek_error. */
+const char *stream_client_error(const struct tls *t, unsigned long code);
 /* error: static. */
 enum tls_result stream_fail(struct tls *t, const char *error);
 

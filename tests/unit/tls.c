@@ -203,29 +203,43 @@ static void test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named(void **state) 
         {{.cn = "x", .san = "DNS:other.test,DNS:" NAME, .issuer = m, .eku = "serverAuth"}, "good"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .rsa_bits = 2048}, "good"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .from = -2 * DAY, .to = -DAY},
-         "certificate has expired"},
+         "the upstream's certificate has expired"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .from = DAY, .to = 2 * DAY},
-         "certificate is not yet valid"},
-        {{.cn = "x", .san = "DNS:" NAME}, "self-signed certificate"},
-        {{.cn = "x", .san = "DNS:" NAME, .issuer = u}, "unable to get local issuer certificate"},
-        {{.cn = "x", .san = "DNS:other.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = NAME, .issuer = m}, "hostname mismatch"},
-        {{.cn = NAME, .san = "DNS:other.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = NAME, .san = "IP:127.0.0.1", .issuer = m}, "hostname mismatch"},
-        {{.cn = NAME, .san = "email:a@" NAME, .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:a*.allowed.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:*pi.allowed.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:*.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:api.*.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:*.api.allowed.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:.allowed.test", .issuer = m}, "hostname mismatch"},
-        {{.cn = "x", .san = "DNS:" NAME ".", .issuer = m}, "hostname mismatch"},
+         "the upstream's certificate is not yet valid"},
+        {{.cn = "x", .san = "DNS:" NAME},
+         "the upstream's certificate is self-signed and no trust anchor"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = u},
+         "no chain to a trust anchor: the upstream's authority is unknown, or the upstream did not "
+         "send the certificate in between"},
+        {{.cn = "x", .san = "DNS:other.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .issuer = m}, "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "DNS:other.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "IP:127.0.0.1", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "email:a@" NAME, .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:a*.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*pi.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:api.*.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*.api.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:" NAME ".", .issuer = m},
+         "the upstream's certificate is for another host"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .eku = "clientAuth"},
-         "unsuitable certificate purpose"},
+         "the upstream's certificate is not for servers"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .sha1 = true},
-         "CA signature digest algorithm too weak"},
+         "a signature in the upstream's chain is by a hash that is too weak"},
         {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .rsa_bits = 1024},
-         "EE certificate key too weak"},
+         "the upstream's key is too weak"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
         const char *text = verdict(&cases[i].wish);
@@ -252,7 +266,8 @@ static void test_tu_01_an_expired_certificate_above_the_leaf_is_refused(void **s
     struct certificate c =
         certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &old});
     struct certificate *above[] = {&old};
-    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS), "certificate has expired");
+    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS),
+                        "a certificate above the upstream's has expired");
     certificate_free(&c);
     certificate_free(&old);
 }
@@ -264,7 +279,8 @@ static void test_a_leaf_cannot_sign_another(void **state) {
     struct certificate c =
         certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &no_ca});
     struct certificate *above[] = {&no_ca};
-    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS), "invalid CA certificate");
+    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS),
+                        "the upstream's certificate was issued by what is no authority");
     certificate_free(&c);
     certificate_free(&no_ca);
 }
@@ -276,7 +292,7 @@ static void test_tu_10_more_certificates_than_the_limit_are_refused(void **state
     struct certificate *above[] = {&middle, &root, &unknown_root, &unknown_root};
     assert_string_equal(verdict_at(&c, above, MAX_CHAIN - 1, NAME, NO_ADDRESS), "good");
     assert_string_equal(verdict_at(&c, above, MAX_CHAIN, NAME, NO_ADDRESS),
-                        "certificate chain too long");
+                        "the upstream sent too many certificates");
     certificate_free(&c);
 }
 
@@ -288,8 +304,10 @@ static void test_an_address_needs_a_certificate_for_the_address(void **state) {
         const char *name, *verdict;
     } cases[] = {
         {"IP:127.0.0.1", VIEW("\x7f\0\0\1"), "127.0.0.1", "good"},
-        {"IP:127.0.0.2", VIEW("\x7f\0\0\1"), "127.0.0.1", "IP address mismatch"},
-        {"DNS:127.0.0.1", VIEW("\x7f\0\0\1"), "127.0.0.1", "IP address mismatch"},
+        {"IP:127.0.0.2", VIEW("\x7f\0\0\1"), "127.0.0.1",
+         "the upstream's certificate is for another host"},
+        {"DNS:127.0.0.1", VIEW("\x7f\0\0\1"), "127.0.0.1",
+         "the upstream's certificate is for another host"},
         {"IP:::1", VIEW("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"), "::1", "good"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {

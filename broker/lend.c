@@ -45,8 +45,7 @@ static int read_ask(const struct message *m, struct journal_lease *ask, struct a
     struct view host = read_block(&r, HOST_SIZE - 1);
     uint16_t port = read_u16(&r);
     *fingerprint = read_bytes(&r, DIGEST_SIZE).p;
-    if (!read_done(&r) || authority_parse_host(host, port, authority, NULL) != 0 ||
-        !view_equal(view_str(authority->host), host))
+    if (!read_done(&r) || authority_read(host, port, authority) != 0)
         return ERR_BAD;
     ask->authority = authority;
     return 0;

@@ -266,17 +266,6 @@ static void answer(struct ca_lane *l, uint32_t id, const struct authority *a) {
     buf_free(&der);
 }
 
-/* A canonical host as a policy compares it; brackets around IPv6 belong to the text form only. */
-static int read_host(struct view host, uint16_t port, struct authority *out) {
-    char text[CA_NAME_MAX + 3];
-    bool bare = view_find(host, ':') != host.n;
-    int n = snprintf(text, sizeof text, bare ? "[%.*s]" : "%.*s", VIEW_ARG(host));
-    if (port == 0 || authority_parse_host(view_of(text, (size_t)n), port, out, NULL) != 0 ||
-        !view_equal(host, view_str(out->host)))
-        return ERR_BAD;
-    return 0;
-}
-
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct ca_lane *l = ctx;
     struct reader r = reader_of(m->body);
@@ -284,7 +273,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     (void)ch;
     struct view host = read_block(&r, CA_NAME_MAX);
     uint16_t port = read_u16(&r);
-    if (!read_done(&r) || read_host(host, port, &a) != 0)
+    if (!read_done(&r) || authority_read(host, port, &a) != 0)
         return ERR_BAD;
     enum reason reason = judge(l, m, &a);
     if (reason == REASON_ALLOWED)

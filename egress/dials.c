@@ -182,20 +182,6 @@ static void on_schedule(void *ctx) {
 
 /* ---- messages ---- */
 
-/* The host must be spelled as authority_parse would write it; else egress did not judge what it asks. */
-static int read_host(struct view host, uint16_t port, struct authority *out) {
-    char text[HOST_SIZE + 2] = "[";
-    bool literal6 = view_find(host, ':') < host.n;
-    if (port == 0 || view_cstr(host, text + literal6, HOST_SIZE) != 0)
-        return ERR_BAD;
-    if (literal6)
-        memcpy(text + 1 + host.n, "]", 2);
-    if (authority_parse_host(view_str(text), port, out, NULL) != 0 ||
-        !view_equal(host, view_str(out->host)))
-        return ERR_BAD;
-    return 0;
-}
-
 static int read_wish(struct lane_peer *lane, struct view body, struct dial_wish *out) {
     struct reader r = reader_of(body);
     struct view sandbox = read_block(&r, SANDBOX_NAME_MAX);
@@ -205,7 +191,8 @@ static int read_wish(struct lane_peer *lane, struct view body, struct dial_wish 
     *out = (struct dial_wish){.lane = lane->id, .tls = tls == 1};
     if (!read_done(&r) || tls > 1 || view_cstr(sandbox, out->sandbox, sizeof out->sandbox) != 0)
         return ERR_BAD;
-    return read_host(host, port, &out->authority);
+    /* Spelled otherwise: egress did not judge what it asks. */
+    return authority_read(host, port, &out->authority);
 }
 
 static struct request *find_request(const struct lane_peer *lane, uint32_t id) {

@@ -156,6 +156,21 @@ int authority_parse_host(struct view text, uint16_t port, struct authority *out,
     return 0;
 }
 
+int authority_read(struct view host, uint16_t port, struct authority *out) {
+    char text[HOST_SIZE + 2] = "[";
+    bool literal6 = view_find(host, ':') < host.n;
+    if (port == 0 || view_cstr(host, text + literal6, HOST_SIZE) != 0)
+        return ERR_BAD;
+    if (literal6)
+        memcpy(text + 1 + host.n, "]", 2);
+    struct authority a;
+    if (authority_parse_host(view_str(text), port, &a, NULL) != 0 ||
+        !view_equal(host, view_str(a.host)))
+        return ERR_BAD;
+    *out = a;
+    return 0;
+}
+
 bool authority_same_host(const struct authority *a, const struct authority *b) {
     return a->kind == b->kind && strcmp(a->host, b->host) == 0;
 }

@@ -40,6 +40,11 @@ MUST_USE int authority_parse(struct view text, uint16_t default_port, struct aut
 /* A host alone, by the same rules (SNI, SOCKS, the policy's text); port is set to the one given. */
 MUST_USE int authority_parse_host(struct view text, uint16_t port, struct authority *out,
                                   const char **why);
+/*
+ * The host of a message between processes: `out->host` of another authority, IPv6 without brackets. ERR_BAD when it is not
+ * spelled as authority_parse writes it, or the port is 0: then the sender did not judge what it asks for.
+ */
+MUST_USE int authority_read(struct view host, uint16_t port, struct authority *out);
 bool authority_equal(const struct authority *a, const struct authority *b);
 /* Same host bytes; ports do not matter. */
 bool authority_same_host(const struct authority *a, const struct authority *b);

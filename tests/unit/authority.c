@@ -278,6 +278,40 @@ static void writing_and_reading_give_the_same(void **state) {
     }
 }
 
+static void a_host_between_processes_is_spelled_in_one_way(void **state) {
+    static const struct {
+        const char *host;
+        bool good;
+    } cases[] = {
+        {"api.allowed.test", true},
+        {"9.9.9.10", true},
+        {"2606:4700::1111", true},
+        {"::1", true},
+        {"[::1]", false},
+        {"API.allowed.test", false},
+        {"api.allowed.test.", false},
+        {"api.test:443", false},
+        {"2606:4700:0::1111", false},
+        {"2606:4700::1111]", false},
+        {"127.1", false},
+        {"", false},
+        {"::", true},
+        {":", false},
+        {"api..test", false},
+    };
+    struct authority a;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int result = authority_read(view_str(cases[i].host), 443, &a);
+        if ((result == 0) != cases[i].good)
+            fail_msg("'%s': %d", cases[i].host, result);
+        if (result == 0)
+            assert_string_equal(a.host, cases[i].host);
+    }
+    assert_int_equal(authority_read(VIEW("api.allowed.test"), 0, &a), ERR_BAD);
+    assert_int_equal(authority_read(view_of("api\0.test", 9), 443, &a), ERR_BAD);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hc_01_case_is_lowered),
@@ -295,6 +329,7 @@ int main(void) {
         cmocka_unit_test(a_host_alone_has_no_port),
         cmocka_unit_test(a_refused_text_leaves_the_result_alone),
         cmocka_unit_test(writing_and_reading_give_the_same),
+        cmocka_unit_test(a_host_between_processes_is_spelled_in_one_way),
     };
     return cmocka_run_group_tests_name("authority", tests, NULL, NULL);
 }

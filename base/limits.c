@@ -6,8 +6,9 @@
 #define TIB (UINT64_C(1) << 40)
 
 static const struct limit_info table[LIMIT_COUNT] = {
-    [LIMIT_CONNECTIONS] = {"connections", "", 2048, 1, 100000, "open client connections of a lane",
-                           "accepting pauses until one closes; other lanes go on"},
+    [LIMIT_CONNECTIONS] =
+        {"connections", "", 2048, 1, 100000, "open client connections of a lane, shared out",
+         "the one longest without tunnel and request is closed; 503; accepting pauses"},
     [LIMIT_FIRST_BYTE] = {"first-byte-time", "s", 30, 1, 3600, "from accept to the first byte",
                           "closed"},
     [LIMIT_HEAD_TIME] = {"head-time", "s", 20, 1, 3600, "for a whole request head", "408, closed"},
@@ -48,7 +49,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
     [LIMIT_WINDOW] = {"window", "bytes", 256 * KIB, 32 * KIB, 1 * MIB,
                       "bytes of one direction of an exchange on their way between proxy and egress",
                       "the sender waits"},
-    [LIMIT_EXCHANGES] = {"exchanges", "", 1024, 1, 65536, "requests in progress of a lane", "503"},
+    [LIMIT_EXCHANGES] = {"exchanges", "", 1024, 1, 65536,
+                         "requests in progress of a lane, shared out", "503"},
     [LIMIT_LEAVES] = {"leaves", "", 1000, 8, 100000, "leaf certificates kept by a lane",
                       "the one unused for longest is dropped"},
     [LIMIT_NEW_NAMES] = {"new-names", "", 600, 1, 1000000,
@@ -71,7 +73,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
                          "unused upstream connections of a lane (0: none is kept)",
                          "the oldest is closed"},
     [LIMIT_UPSTREAMS] = {"upstreams", "", 256, 1, 65536,
-                         "open upstream connections of a lane to one authority", "503, at once"},
+                         "open upstream connections of a lane to one authority, shared out",
+                         "503, at once"},
     [LIMIT_CERTIFICATES] = {"chain-certificates", "", 10, 1, 100,
                             "certificates in an upstream's chain", "502"},
     [LIMIT_LEASE_TIME] = {"lease-time", "s", 60, 1, 3600, "a secret is lent to a lane",

@@ -6,6 +6,7 @@
 #include "egress/refusal.h"
 #include "egress/request.h"
 #include "egress/send.h"
+#include "egress/share.h"
 #include "egress/tunnel.h"
 
 #include <stddef.h>
@@ -53,6 +54,8 @@ static void exchange_free(struct exchange *ex) {
     struct lane *l = ex->lane;
     table_take(&l->exchanges, ex->id);
     lease_forget(l, ex);
+    share_give(l, ex->share, SHARE_EXCHANGES);
+    share_give(l, ex->connection, SHARE_CONNECTIONS);
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
     guard_stream_free(&ex->guard);
@@ -197,6 +200,13 @@ static struct exchange *admit(struct lane *l, struct message *m, int *result) {
     return ex;
 }
 
+static bool take_share(struct exchange *ex) {
+    ex->share = share_take(ex->lane, ex->sandbox, SHARE_EXCHANGES);
+    if (ex->tunnel == 0)
+        ex->connection = share_take(ex->lane, ex->sandbox, SHARE_CONNECTIONS);
+    return ex->share && (ex->tunnel != 0 || ex->connection);
+}
+
 int exchange_take_request(struct lane *l, struct message *m) {
     int result;
     struct exchange *ex = admit(l, m, &result);
@@ -211,7 +221,7 @@ int exchange_take_request(struct lane *l, struct message *m) {
         return ERR_BAD;
     if (!ex->verdict.allow)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
-    else if (l->exchanges.n > lane_limit(l, LIMIT_EXCHANGES))
+    else if (!take_share(ex))
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));
     else
         begin(ex);

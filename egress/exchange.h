@@ -51,6 +51,8 @@ struct exchange {
     char client[128];
     uint32_t tunnel;
     bool tls;
+    struct share *share,
+        *connection; /* its part of exchanges; of connections, outside of a tunnel */
 
     /* the record (trail.c) */
     struct trail trail;

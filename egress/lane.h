@@ -12,6 +12,14 @@
 
 struct exchange;
 struct upstream;
+struct share;
+
+/* What of a lane's limits is shared out among its sandboxes. */
+enum share_of {
+    SHARE_CONNECTIONS, /* tunnels, and requests in progress outside of one */
+    SHARE_EXCHANGES,
+    SHARE_COUNT
+};
 
 /* So many of something a minute: refilled in proportion to the time that passed. */
 struct bucket {
@@ -40,6 +48,10 @@ struct lane {
 
     /* identity.c */
     struct bucket auth_failures;
+
+    /* share.c */
+    struct share *shares;
+    size_t taken[SHARE_COUNT];
 
     /* tunnel.c */
     struct table tunnels;

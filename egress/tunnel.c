@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "egress/lane_messages.h"
 #include "egress/refusal.h"
+#include "egress/share.h"
 #include "policy/placeholder.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ enum { ALERT_ACCESS_DENIED = 49, ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_N
 static void tunnel_free(struct lane *l, struct tunnel *t) {
     leaf_forget(l, t);
     table_take(&l->tunnels, t->id);
+    share_give(l, t->share, SHARE_CONNECTIONS);
     free(t);
 }
 
@@ -103,11 +105,13 @@ int tunnel_take_open(struct lane *l, struct message *m) {
     trail.verdict.reason = judge_open(l, &o, t, &trail);
     trail.verdict.allow = trail.verdict.reason == REASON_ALLOWED;
     bool fits = view_cstr(o.client, t->client, sizeof t->client) == 0;
-    bool room = l->tunnels.n < (l->now ? lane_limit(l, LIMIT_CONNECTIONS) : 0);
-    if (!trail.verdict.allow || !fits || !room || table_put(&l->tunnels, t->id, t) != 0) {
+    if (trail.verdict.allow)
+        t->share = share_take(l, t->sandbox, SHARE_CONNECTIONS);
+    if (!t->share || !fits || table_put(&l->tunnels, t->id, t) != 0) {
         if (trail.verdict.allow)
             trail.verdict = (struct verdict){.reason = REASON_TOO_MANY, .swap = -1};
         refuse_open(l, m->id, &trail);
+        share_give(l, t->share, SHARE_CONNECTIONS);
         free(t);
         return 0;
     }

@@ -16,7 +16,8 @@ struct tunnel {
     char client[64];
     char sni[64]; /* as sent, for the record; cut */
     uint64_t opened;
-    bool recorded; /* a record tells of it already */
+    struct share *share; /* of connections */
+    bool recorded;       /* a record tells of it already */
     bool spoke_tls;
     struct tunnel *next_waiting; /* leaf.c */
 };

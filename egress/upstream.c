@@ -6,6 +6,7 @@
 #include "egress/dialer_messages.h"
 #include "egress/exchange.h"
 #include "egress/hostile.h"
+#include "egress/share.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -204,11 +205,19 @@ static void dial(struct upstream *u) {
     channel_end(l->dialer);
 }
 
-static size_t count_open(struct lane *l, const struct upstream_key *key) {
-    size_t n = 0;
-    for (struct upstream *u = l->upstreams; u; u = u->next)
-        n += u->state != UPSTREAM_IDLE && authority_equal(&u->key.authority, &key->authority);
-    return n;
+/* Whether the sandbox may have one more to this host: a limit of the lane, of which each has a share. */
+static bool has_room(struct lane *l, const struct upstream_key *key) {
+    size_t own = 0, all = 0, limit = lane_limit(l, LIMIT_UPSTREAMS);
+    /* Below that even all of them leave room, whoever has them. */
+    if (l->n_upstreams < limit / 2)
+        return true;
+    for (struct upstream *u = l->upstreams; u; u = u->next) {
+        if (u->state == UPSTREAM_IDLE || !authority_equal(&u->key.authority, &key->authority))
+            continue;
+        all++;
+        own += strcmp(u->key.sandbox, key->sandbox) == 0;
+    }
+    return share_allows(l, own, all, limit);
 }
 
 /* An idle connection may only bring session tickets, or its end. */
@@ -243,8 +252,7 @@ void upstream_get(struct lane *l, const struct upstream_key *key, bool fresh, st
         exchange_connected(ex, u);
         return;
     }
-    if (l->n_upstreams >= lane_limit(l, LIMIT_UPSTREAMS) &&
-        count_open(l, key) >= lane_limit(l, LIMIT_UPSTREAMS)) {
+    if (!has_room(l, key)) {
         exchange_not_connected(ex, NULL, REASON_TOO_MANY, VIEW("connections to this host"));
         return;
     }

@@ -81,7 +81,48 @@ static uint64_t deadline_of(const struct client *c, int time) {
     }
 }
 
+/* ---- making room ---- */
+
+/* What was gathered in this turn is written first: whoever reads gets its answer whole. */
+static bool may_yield(const struct client *c) {
+    if (c->tunnel != 0 || c->is_dirty)
+        return false;
+    switch (c->state) {
+    case CLIENT_FIRST:
+    case CLIENT_IDLE:
+    case CLIENT_HEAD:
+    case CLIENT_CLOSING:
+    case CLIENT_LINGER:
+        return true;
+    case CLIENT_EXCHANGE:
+        return c->relay && c->relay->answer == ANSWER_OVER;
+    default:
+        return false;
+    }
+}
+
+static void rank(struct client *c) {
+    bool yields = may_yield(c);
+    if (yields == c->yields)
+        return;
+    c->yields = yields;
+    if (yields)
+        TAILQ_INSERT_TAIL(&c->proxy->yielding, c, queue);
+    else
+        TAILQ_REMOVE(&c->proxy->yielding, c, queue);
+}
+
+static void rank_last(struct client *c) {
+    if (c->yields)
+        TAILQ_REMOVE(&c->proxy->yielding, c, queue);
+    c->yields = false;
+    rank(c);
+}
+
+/* ---- states ---- */
+
 static void bury(struct client *c) {
+    c->proxy->n_clients--;
     if (c->relay)
         relay_lost(c->relay);
     c->next_dead = c->proxy->dead;
@@ -96,6 +137,7 @@ void client_enter(struct client *c, enum client_state state) {
     log_debug("client %s: %s, then %s", c->peer, rows[c->state].name, rows[state].name);
     c->state = state;
     c->deadline = deadline_of(c, rows[state].time);
+    rank_last(c);
     if (state == CLIENT_DEAD)
         bury(c);
 }
@@ -216,6 +258,20 @@ static void client_read(struct client *c) {
     }
 }
 
+bool client_yield(struct proxy *p) {
+    for (struct client *c; (c = TAILQ_FIRST(&p->yielding));) {
+        /* A request may be here that nobody has looked at yet. */
+        client_read(c);
+        watch(c);
+        if (c != TAILQ_FIRST(&p->yielding))
+            continue;
+        log_debug("client %s: makes room for another", c->peer);
+        client_drop(c);
+        return true;
+    }
+    return false;
+}
+
 void client_resume(struct client *c) {
     if (!c->is_waiting)
         return;
@@ -272,6 +328,7 @@ void client_flush(struct client *c) {
         relay_flushed(c->relay);
     else if (c->state == CLIENT_CLOSING && result == WIRE_DONE)
         finish(c);
+    rank(c);
     watch(c);
 }
 
@@ -345,7 +402,6 @@ void client_free(struct client *c) {
     *c->back = c->next;
     if (c->next)
         c->next->back = c->back;
-    p->n_clients--;
     free(c);
 }
 

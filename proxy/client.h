@@ -38,6 +38,7 @@ struct client {
     struct proxy *proxy;
     struct client *next, **back; /* all clients */
     struct client *next_dirty, *next_dead;
+    TAILQ_ENTRY(client) queue; /* while it yields */
     struct wire wire;
     struct buf in;        /* bytes read that no step has used */
     struct http1 *parser; /* NULL: nothing of a request is there */
@@ -45,6 +46,7 @@ struct client {
     uint32_t tunnel;      /* 0: none */
     uint64_t deadline;    /* nanoseconds; CLIENT_EXCHANGE has its own */
     enum client_state state;
+    bool yields; /* has neither a tunnel nor a request of which egress knows */
     bool is_dirty;
     bool is_waiting; /* not read, because the lane is full */
     bool abrupt;     /* ends without close_notify: something is missing */
@@ -63,6 +65,12 @@ void client_new(struct proxy *p, int fd, const char *peer);
 void client_free(struct client *c);
 
 void client_enter(struct client *c, enum client_state state);
+/*
+ * Closes the connection that has had neither a tunnel nor a request in progress for longest, so
+ * that a newcomer finds room: nobody shuts others out with connections on which nothing was proven.
+ * False when there is none.
+ */
+bool client_yield(struct proxy *p);
 /* Runs steps on the bytes that wait; for what egress' messages have made possible. */
 void client_wake(struct client *c);
 /* What is appended to wire.out leaves at the end of the turn. */

@@ -89,14 +89,14 @@ static bool let_in(struct door *d, int listener) {
 static void on_knock(evutil_socket_t fd, short what, void *ctx) {
     struct door *d = ctx;
     (void)what;
-    for (int i = 0; i < AT_ONCE; i++) {
-        if (is_full(d)) {
-            set_paused(d, true);
-            return;
-        }
-        if (!let_in(d, fd))
-            return;
+    /* Somebody is outside: a place is made for one, and for more only when the event comes again. */
+    if (is_full(d) && !client_yield(d->proxy)) {
+        set_paused(d, true);
+        return;
     }
+    for (int i = 0; i < AT_ONCE; i++)
+        if (!let_in(d, fd) || is_full(d))
+            return;
 }
 
 struct door *door_new(struct proxy *p, const int *listeners, size_t n) {
@@ -136,6 +136,6 @@ void door_close(struct door *d) {
 }
 
 void door_retry(struct door *d) {
-    if (d->open && d->paused && !is_full(d))
+    if (d->open && d->paused && (!is_full(d) || !TAILQ_EMPTY(&d->proxy->yielding)))
         set_paused(d, false);
 }

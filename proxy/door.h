@@ -1,6 +1,6 @@
 /*
- * The listeners: accepting, and not accepting when there are too many connections or no
- * descriptors (RX-04). A paused door costs nothing: no event fires while nobody can be let in.
+ * The listeners: accepting; when all connections are taken, in place of one that yields
+ * (client_yield); not accepting when none does, or there are no descriptors (RX-04). A paused door costs nothing: no event fires while nobody can be let in.
  */
 #ifndef PROXY_DOOR_H
 #define PROXY_DOOR_H

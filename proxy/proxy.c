@@ -10,6 +10,7 @@
 #include "proxy/hostile.h"
 #include "proxy/relay.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@ enum {
     LANE_UNSENT_MAX = 1024 * 1024, /* far below CHANNEL_OUT_MAX, where the channel would end */
     LANE_RETRY_MS = 5,
     STOP_SECONDS = 10,
+    WAVE = 64,          /* connections; fewer are not worth the time */
     LISTENERS_MAX = 64, /* of a lane */
 };
 /* Ids are never used twice: some time before the last, the process drains and is started anew. */
@@ -60,10 +62,21 @@ static void on_second(evutil_socket_t fd, short what, void *ctx) {
     proxy_sweep(p, clock_mono());
 }
 
+/* A wave of connections is over: what they took goes back to the system, not only to malloc. */
+static void give_memory_back(struct proxy *p) {
+    if (p->n_clients > p->most_clients)
+        p->most_clients = p->n_clients;
+    if (p->most_clients < WAVE || p->n_clients > p->most_clients / 2)
+        return;
+    p->most_clients = p->n_clients;
+    malloc_trim(0);
+}
+
 void proxy_sweep(struct proxy *p, uint64_t now) {
     for (struct client *c = p->clients; c; c = c->next)
         client_sweep(c, now);
     door_retry(p->door);
+    give_memory_back(p);
     if (p->last_tunnel > LAST_ID || p->last_exchange > LAST_ID)
         proxy_stop(p);
     if (p->stopping && now >= p->stop_by)
@@ -107,6 +120,7 @@ struct proxy *proxy_new(struct loop *l, struct tls_server *server, int lane_fd,
     p->server = server;
     p->limits = *limits;
     p->turn = (struct deferred){on_turn_end, p, false, NULL};
+    TAILQ_INIT(&p->yielding);
     p->leaves = leaf_cache_new((size_t)limits->v[LIMIT_LEAVES]);
     p->door = door_new(p, listeners, n_listeners);
     p->sweep = event_new(loop_base(l), -1, EV_PERSIST, on_second, p);

@@ -13,6 +13,8 @@
 #include "policy/reason.h"
 #include "proxy/leaf_cache.h"
 
+#include <sys/queue.h>
+
 struct client;
 struct relay;
 struct door;
@@ -34,11 +36,12 @@ struct proxy {
     struct door *door;
 
     /* client.c */
-    struct client *clients; /* all */
-    struct client *dirty;   /* have bytes gathered in this turn */
-    struct client *dead;    /* to be freed at the end of this turn */
-    size_t n_clients;
-    size_t n_waiting;                     /* clients that are not read because the lane is full */
+    struct client *clients;        /* all */
+    struct client *dirty;          /* have bytes gathered in this turn */
+    struct client *dead;           /* to be freed at the end of this turn */
+    size_t n_clients;              /* but those */
+    TAILQ_HEAD(, client) yielding; /* may be closed for a newcomer, who waits for longest first */
+    size_t n_waiting;              /* clients that are not read because the lane is full */
     struct http1 *parsers[PROXY_PARSERS]; /* spare ones: a client has one only while it sends */
     size_t n_parsers;
     uint8_t piece[PROXY_PIECE]; /* what one read gives, when nothing older waits before it */
@@ -57,6 +60,7 @@ struct proxy {
     struct deferred turn; /* writes what was gathered, frees what is dead */
     struct event *sweep, *retry;
     uint64_t stop_by;
+    size_t most_clients; /* since memory was given back */
 
     /* Heads that are being changed on their way between a client and the lane. */
     struct request_head request;

@@ -1,4 +1,5 @@
 """Faults that a review and an attack once found, each as the shortest way to show it."""
+import base64
 import gzip
 import os
 import signal
@@ -6,7 +7,7 @@ import threading
 import time
 
 from helpers import POLICY, SECRET, ask, head, is_served, open_tls, small_place
-from place import Report, read_all, wait_for
+from place import Refused, Report, read_all, wait_for
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -14,6 +15,11 @@ GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked
 def same_processes(place, before):
     after = place.pids()
     assert after == before, "these processes were started anew: %r" % {k for k in before if after.get(k) != before[k]}
+
+
+def proxy_token(place, sandbox):
+    """What stands for it in Proxy-Authorization, by the proxy's address in its environment."""
+    return base64.b64encode(place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0].encode())
 
 
 def answer(body, fields=b""):
@@ -120,6 +126,33 @@ def fourteen_lanes_come_up(_):
         assert ask(place, sandbox="s13").status == 200
 
 
+def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
+    with small_place(listeners={"shared": "shared a b"}, config="limit connections 40\n") as place:
+        identity = {n: b"Proxy-Authorization: Basic %s\r\n" % proxy_token(place, n) for n in ("a", "b")}
+        authority = "api.allowed.test:%d" % place.values["port"]
+
+        def is_answered(sandbox):
+            begun = time.monotonic()
+            got = ask(place, sandbox=sandbox, listener="shared", proxy_fields=identity[sandbox])
+            assert got.status == 200 and time.monotonic() - begun < 5, got
+
+        silent = [place.connect("shared") for _ in range(100)]
+        is_answered("b")
+        tunnels = []
+        try:
+            while len(tunnels) < 100:
+                tunnels.append(place.tunnel("shared", authority, identity["a"]))
+        except Refused as refused:
+            assert b"too_many" in refused.data, refused
+        assert len(tunnels) == 20, "a has %d of 40" % len(tunnels)
+        is_answered("b")
+        silent += [place.connect("shared") for _ in range(100)]
+        is_answered("b")
+        for s in silent + tunnels:
+            s.close()
+        assert wait_for(lambda: ask(place, listener="shared", proxy_fields=identity["a"]).status == 200, 5)
+
+
 def p10_a_process_that_says_nothing_has_no_veto(place):
     before = place.pids()
     stuck = before[("proxy", 2)]
@@ -158,7 +191,8 @@ def main():
                      p10_a_process_that_says_nothing_has_no_veto):
             report.run(test, place)
     for test in (rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
-                 rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up):
+                 rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up,
+                 rx_04_on_a_shared_listener_nobody_shuts_the_others_out):
         report.run(test, None)
     report.end()
 

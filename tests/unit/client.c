@@ -2,6 +2,7 @@
 #include "tests/unit/proxy_world.h"
 
 #include "policy/reason.h"
+#include "proxy/client.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -799,12 +800,13 @@ static void rx_04_accepting_pauses_at_the_limit_and_goes_on(void **state) {
     w->limits.v[LIMIT_CONNECTIONS] = 2;
     world_start(w, &listener, 1);
     proxy_open(w->proxy);
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < 5; i++) {
         fds[i] = connect_unix(&at);
+        client_say(w, fds[i], GET("/") "\r\n");
+    }
     world_settle(w);
     assert_int_equal(w->proxy->n_clients, 2);
     for (size_t i = 0; i < 5; i++) {
-        client_say(w, fds[i], GET("/") "\r\n");
         uint32_t id = egress_hears_request(w)->id;
         egress_hears(w, LANE_END);
         egress_answers_all(w, id, true, 200, "");
@@ -815,6 +817,58 @@ static void rx_04_accepting_pauses_at_the_limit_and_goes_on(void **state) {
     assert_int_equal(w->proxy->n_clients, 0);
     world_free(w);
     close(listener);
+}
+
+static void rx_04_a_newcomer_takes_the_place_of_the_one_silent_for_longest(void **state) {
+    struct sockaddr_un at;
+    struct world *w = world_new();
+    int listener = listen_unix(&at), fds[4];
+    (void)state;
+    w->limits.v[LIMIT_CONNECTIONS] = 2;
+    world_start(w, &listener, 1);
+    proxy_open(w->proxy);
+    for (size_t i = 0; i < 2; i++) {
+        fds[i] = connect_unix(&at);
+        world_settle(w);
+    }
+    /* The first has begun to speak: now the second has been silent for longer. */
+    client_say(w, fds[0], "GET http");
+    world_settle(w);
+    fds[2] = connect_unix(&at);
+    assert_int_equal(client_reads_end(w, fds[1]), 0);
+    assert_int_equal(w->proxy->n_clients, 2);
+    uint32_t id = ask(w, fds[2], GET("/") "\r\n");
+    fds[3] = connect_unix(&at);
+    assert_int_equal(client_reads_end(w, fds[0]), 0);
+    client_reads_nothing(w, fds[2]);
+    egress_answers_all(w, id, false, 200, "ok");
+    client_reads(w, fds[2], ANSWER("200 OK", "Content-Length: 2\r\n\r\nok"));
+    for (size_t i = 0; i < 4; i++)
+        close(fds[i]);
+    world_free(w);
+    close(listener);
+}
+
+static void rx_04_what_waits_for_a_client_that_does_not_read_yields(void **state) {
+    struct world *w = *state;
+    int fd = client_dial(w), small = 4096;
+    char *body = calloc(1, LANE_BODY_MAX);
+    assert_non_null(body);
+    memset(body, 'x', LANE_BODY_MAX - 1);
+    setsockopt(w->proxy->clients->wire.fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    uint32_t id = ask(w, fd, GET("/") "\r\n");
+    assert_true(TAILQ_EMPTY(&w->proxy->yielding));
+    egress_answers(w, id, false, 200, FRAMING_LENGTH, LANE_BODY_MAX - 1);
+    egress_says_body(w, id, body);
+    world_settle(w);
+    assert_true(TAILQ_EMPTY(&w->proxy->yielding));
+    /* Egress is done with it and counts it no more. */
+    egress_says(w, LANE_ANSWER_END, id);
+    world_settle(w);
+    assert_int_equal(w->proxy->clients->state, CLIENT_EXCHANGE);
+    assert_false(TAILQ_EMPTY(&w->proxy->yielding));
+    free(body);
+    close(fd);
 }
 
 static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void **state) {
@@ -1008,6 +1062,8 @@ int main(void) {
         WITH_WORLD(a_client_that_does_not_read_is_dropped),
         cmocka_unit_test(nobody_is_let_in_before_the_door_is_opened),
         cmocka_unit_test(rx_04_accepting_pauses_at_the_limit_and_goes_on),
+        cmocka_unit_test(rx_04_a_newcomer_takes_the_place_of_the_one_silent_for_longest),
+        WITH_WORLD(rx_04_what_waits_for_a_client_that_does_not_read_yields),
         cmocka_unit_test(rx_04_without_descriptors_accepting_pauses_without_a_busy_loop),
         cmocka_unit_test(rs_07_a_cut_without_framing_is_a_reset),
         WITH_WORLD(without_egress_the_process_ends),

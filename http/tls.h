@@ -1,6 +1,6 @@
 /*
  * TLS streams over non-blocking sockets, server side towards sandboxes and
- * client side towards upstreams. tls.c, tls_server.c and tls_client.c are the only
+ * client side towards upstreams. tls*.c are the only
  * files that know OpenSSL's SSL; they do their own reads and writes with read(2) and write(2) on
  * the descriptor through a BIO method of ours, so that the bytes already read (the
  * ClientHello) can be put in front, one read fetches as much as the kernel has, and the caller knows

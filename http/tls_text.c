@@ -66,12 +66,15 @@ static const struct text library_texts[] = {
     {SSL_R_WRONG_CIPHER_RETURNED, chose_wrong, NULL},
     {SSL_R_UNKNOWN_CIPHER_RETURNED, chose_wrong, NULL},
     {SSL_R_UNSUPPORTED_COMPRESSION_ALGORITHM, chose_wrong, NULL},
+    {SSL_R_COMPRESSION_DISABLED, chose_wrong, NULL},
     {SSL_R_UNSOLICITED_EXTENSION, chose_wrong, NULL},
     {SSL_R_BAD_EXTENSION, chose_wrong, NULL}, /* ALPN, to OpenSSL of 2024 and later */
     {SSL_R_WRONG_SSL_VERSION, chose_wrong, NULL},
     {SSL_R_EE_KEY_TOO_SMALL, "the upstream's key is too weak", NULL},
     {SSL_R_DH_KEY_TOO_SMALL, "the upstream's Diffie-Hellman key is too weak", NULL},
     {SSL_R_EXCESSIVE_MESSAGE_SIZE, "the upstream's certificates are too large", NULL},
+    {SSL_R_UNSAFE_LEGACY_RENEGOTIATION_DISABLED,
+     "the upstream does not know safe renegotiation (RFC 5746)", NULL},
     {SSL_R_TLSV1_UNRECOGNIZED_NAME, "the upstream does not know this host", NULL},
     {SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED, "the upstream demands a client certificate", NULL},
 };

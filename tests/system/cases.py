@@ -24,7 +24,11 @@ A file of tests/system/cases reads like this; a security person can add to it wi
     see STATUS [REASON] | closed | alert NAME | handshake | text "T" | no "T" | answers N
     upstream nothing | requests N | incomplete | text "T" | no "T" | bytes "T"
     record allow | deny REASON | has FIELD "TEXT"
-    whole                                 only in one piece (the case is about timing or size)
+    outcome REASON | has FIELD "TEXT"     of an allowed request's second record
+    within SECONDS                        from the first byte to the end of the answer
+    whole                                 only in one piece (the case is about timing or size, or has surroundings)
+
+More words (dns, certificate, server, ...) make the surroundings lie: see case_resolver.py, case_server.py, case_scene.py.
 
 Variables: ${HOST} ${OTHER} ${PORT} ${PH_A} ${PH_B} ${SECRET_A} ${ATTACKER} and so on (see VALUES in
 case_world.py), and functions around any text inside a string, as in "Basic ${b64(user:${PH_A})}": see Values.
@@ -38,6 +42,7 @@ the end, in the log, the audit trail or any file.
 """
 import ast
 import base64
+import ipaddress
 import json
 import os
 import random
@@ -45,16 +50,19 @@ import re
 import socket
 import ssl
 import struct
+import time
 import urllib.parse
 import zlib
 
+from case_resolver import encode as dns_labels
+from case_scene import WORDS as SURROUNDINGS
 from place import OK_ANSWER, Report, wait_for
 
 SPLITS = int(os.environ.get("EXEAT_SPLITS", "2").replace("all", "100000"))
 SEED = int(os.environ.get("EXEAT_SEED", "20261129"))
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
 WORDS = {"in", "send", "reply", "see", "upstream", "record", "for", "whole", "sni", "sni-raw", "extension", "open",
-         "hangup"}
+         "hangup", "outcome", "within"} | SURROUNDINGS
 # A refusal that says less to the sandbox than to the operator (policy/reason.c).
 SHOWN = {"placeholder_wrong_identity": "foreign_credential"}
 
@@ -120,6 +128,11 @@ def deflated(data, window):
     return packer.compress(data) + packer.flush()
 
 
+def dns_name(name):
+    """A subjectAltName of one DNS name, in DER."""
+    return b"\x30" + vector(1, b"\x82" + vector(1, name))
+
+
 class Values:
     """Variables and the functions around them, applied to the text of a string before its escapes."""
 
@@ -146,6 +159,8 @@ class Values:
         "htmlhex": lambda t: b"".join(b"&#x%x;" % c for c in t),
         "utf16": lambda t: t.decode().encode("utf-16-le"),
         "utf16be": lambda t: t.decode().encode("utf-16-be"),
+        "dns": lambda t: dns_labels(t.decode("latin-1")),
+        "san": lambda t: dns_name(t).hex(":").encode(),
         "size": lambda t: b"%d" % len(t),
         "chunk": lambda t: b"%x\r\n%s\r\n" % (len(t), t),
         "chunks": lambda t: b"".join(b"1\r\n%c\r\n" % c for c in t),
@@ -445,6 +460,8 @@ class Runner:
     # ---- judging ----
 
     def _check_see(self, case, values, seen):
+        for rest in case.words("within"):
+            assert seen.seconds <= float(rest), "it took %.1f s" % seen.seconds
         for rest in case.words("see"):
             word, _, more = rest.partition(" ")
             if word.isdigit():
@@ -498,6 +515,8 @@ class Runner:
         if seen.names is None:
             return
         host = self._aim(case, values)[1].rsplit(":", 1)[0].lower().rstrip(".").strip("[]")
+        if ":" in host:
+            seen.names, host = [ipaddress.ip_address(name) for name in seen.names], ipaddress.ip_address(host)
         assert seen.names == [host], "the leaf names %r" % seen.names
 
     def _check_record(self, case, values, seen):
@@ -513,8 +532,7 @@ class Runner:
         if seen.record_id:
             assert record["id"] == seen.record_id, "the refusal names record %s: %r" % (seen.record_id, record)
             if record["verdict"] == "allow":
-                outcome = wait_for(lambda: next((r for r in self.trail.read() if r["kind"] == "outcome"
-                                                 and r.get("id") == record["id"]), None))
+                outcome = self._outcome(record["id"])
                 assert outcome and outcome["reason"] == seen.reason, "outcome %r" % outcome
             else:
                 assert SHOWN.get(record["reason"], record["reason"]) == seen.reason, "record %r" % record
@@ -533,6 +551,23 @@ class Runner:
                 assert needle not in json.dumps(record), "record %r" % record
             else:
                 raise SystemExit("%s: record %s?" % (case.at, word))
+        if case.words("outcome"):
+            self._check_outcome(case, values, record["id"])
+
+    def _outcome(self, record_id):
+        return wait_for(lambda: next((r for r in self.trail.read() if r["kind"] == "outcome"
+                                      and r.get("id") == record_id), None))
+
+    def _check_outcome(self, case, values, record_id):
+        outcome = self._outcome(record_id)
+        for rest in case.words("outcome"):
+            word, _, more = rest.partition(" ")
+            field, _, text = more.partition(" ")
+            if word == "has":
+                needle = values.bytes(strings(text, case.at)[0]).decode("latin-1")
+                assert outcome and needle in str(outcome.get(field, "")), "outcome %r" % outcome
+            else:
+                assert outcome and outcome.get("reason", "allowed") == word, "outcome %r" % outcome
 
     def _check_secrets(self, seen):
         for secret in self.secrets:
@@ -565,21 +600,27 @@ class Runner:
         if self.place.resolver:
             self.place.resolver.asked.clear()
         up.script = self._script(reply, reply_at, case.has("hangup"))
+        if self.place.scene:
+            self.place.scene.begin(case, values, self._aim(case, values)[1].rsplit(":", 1)[0].strip("[]"))
+        begun = time.monotonic()
         seen = self._exchange(case, values, at, data)
+        seen.seconds = time.monotonic() - begun
         self._check_see(case, values, seen)
         self._check_secrets(seen)
         self._check_name(case, values, seen)
         self._check_record(case, values, seen)
         self._check_upstream(case, values, seen)
         self._check_resolver(case, seen)
+        if self.place.scene:
+            self.place.scene.check(case, values)
 
     def _run_case(self, case, values):
         data = b"".join(values.bytes(strings(s, case.at)[0]) for s in case.words("send"))
         reply = b"".join(values.bytes(strings(s, case.at)[0]) for s in case.words("reply")) or OK_ANSWER
         if case.word("in", "").startswith("hello") and not data:
             data = self._hello(case, values, self._aim(case, values)[1])
-        ways = cuts(len(data), case.has("whole"))
-        replies = cuts(len(reply), case.has("whole"))
+        whole = case.has("whole") or any(case.has(word) for word in SURROUNDINGS)
+        ways, replies = cuts(len(data), whole), cuts(len(reply), whole)
         for number, at in enumerate(ways):
             try:
                 self._run_once(case, values, at, data, reply, replies[number % len(replies)])

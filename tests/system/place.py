@@ -131,6 +131,7 @@ class Upstream:
         self.script = lambda request, stream: OK_ANSWER
         self.lock = threading.Lock()
         self.context = context
+        self.open = lambda raw: self.context.wrap_socket(raw, server_side=True) if self.context else raw
         if cert and not context:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.context.load_cert_chain(cert, key)
@@ -140,6 +141,13 @@ class Upstream:
         self.server.bind(("127.0.0.1", port or 0))
         self.server.listen(256)
         self.port = self.server.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def listen_everywhere(self):
+        """On every address of both families instead, at the same port."""
+        self.server.shutdown(socket.SHUT_RDWR)
+        self.server.close()
+        self.server = socket.create_server(("::", self.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=256)
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self):
@@ -157,8 +165,7 @@ class Upstream:
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream, rest = raw, b""
         try:
-            if self.context:
-                stream = self.context.wrap_socket(raw, server_side=True)
+            stream = self.open(raw)
             while True:
                 request, rest = read_message(stream, rest)
                 if request is None:
@@ -193,10 +200,10 @@ class Upstream:
 class Resolver:
     """A DNS server on loopback that counts what it is asked. answers: name to list of addresses."""
 
-    def __init__(self, answers):
+    def __init__(self, answers, port=0):
         self.answers, self.asked = answers, []
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
+        self.socket.bind(("127.0.0.1", port))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self._serve, daemon=True).start()
 
@@ -213,14 +220,24 @@ class Resolver:
             kind, end = query[at + 1:at + 3], at + 5
             name = ".".join(labels).lower()
             self.asked.append((name, int.from_bytes(kind, "big")))
-            family = {b"\x00\x01": socket.AF_INET, b"\x00\x1c": socket.AF_INET6}.get(kind)
-            found = [a for a in self.answers.get(name, []) if family and (":" in a) == (family == socket.AF_INET6)]
-            code = 0x8180 if name in self.answers else 0x8183
-            reply = query[:2] + code.to_bytes(2, "big") + b"\0\1" + len(found).to_bytes(2, "big") + b"\0\0\0\0" + query[12:end]
-            for address in found:
-                data = socket.inet_pton(family, address)
-                reply += b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(data).to_bytes(2, "big") + data
-            self.socket.sendto(reply, peer)
+            reply = self.reply(query, name, kind, end)
+            if reply:
+                self.socket.sendto(reply, peer)
+
+    def reply(self, query, name, kind, end):
+        """The bytes to answer, or None for silence; end: of the question."""
+        return self.write(query, kind, end, self.answers.get(name))
+
+    def write(self, query, kind, end, addresses):
+        """addresses: None when there is no such name."""
+        family = {b"\x00\x01": socket.AF_INET, b"\x00\x1c": socket.AF_INET6}.get(kind)
+        found = [a for a in addresses or () if family and (":" in a) == (family == socket.AF_INET6)]
+        code = 0x8183 if addresses is None else 0x8180
+        reply = query[:2] + code.to_bytes(2, "big") + b"\0\1" + len(found).to_bytes(2, "big") + b"\0\0\0\0" + query[12:end]
+        for address in found:
+            data = socket.inet_pton(family, address)
+            reply += b"\xc0\x0c" + kind + b"\0\1\0\0\0\0" + len(data).to_bytes(2, "big") + data
+        return reply
 
     def close(self):
         self.socket.close()
@@ -262,6 +279,7 @@ class Place:
         self.values.setdefault("port", self.upstream.port)
         self.resolver = Resolver(dns) if dns is not None else None
         self.context = None
+        self.scene = None  # of cases: what surrounds the daemon (case_scene.py)
 
     # ---- files ----
 

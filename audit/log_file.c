@@ -115,6 +115,14 @@ int log_file_remove_oldest(struct log_file *f, uint64_t keep, char out[SEGMENT_N
 
 /* ---- small files ---- */
 
+/* What root makes in somebody else's directory is of use only to its owner. */
+static int give(int dir, int fd) {
+    struct stat st;
+    if (fstat(dir, &st) != 0)
+        return ERR_SYSTEM;
+    return st.st_uid == geteuid() || fchown(fd, st.st_uid, st.st_gid) == 0 ? 0 : ERR_SYSTEM;
+}
+
 int log_file_replace(int dir, const char *name, unsigned mode, struct view v) {
     char temporary[SEGMENT_NAME_SIZE];
     snprintf(temporary, sizeof temporary, "%s.new", name);
@@ -125,6 +133,8 @@ int log_file_replace(int dir, const char *name, unsigned mode, struct view v) {
         return ERR_SYSTEM;
     /* Not the umask's business who may read these. */
     int result = fchmod(fd, mode) == 0 ? write_at(fd, v, 0) : ERR_SYSTEM;
+    if (result == 0)
+        result = give(dir, fd);
     if (result == 0 && fsync(fd) != 0)
         result = ERR_SYSTEM;
     close(fd);

@@ -42,7 +42,10 @@ MUST_USE int log_file_sync(struct log_file *f);
 MUST_USE int log_file_rotate(struct log_file *f, uint64_t first);
 /* Removes the oldest finished files until `keep` are left, one a call: its name in out. ERR_MISSING: none to remove. */
 MUST_USE int log_file_remove_oldest(struct log_file *f, uint64_t keep, char out[SEGMENT_NAME_SIZE]);
-/* Puts a small file in place as a whole (temporary name, sync, rename). ERR_SYSTEM. */
+/*
+ * Puts a small file in place as a whole (temporary name, sync, rename). It belongs to whom the
+ * directory belongs, also when root writes it. ERR_SYSTEM.
+ */
 MUST_USE int log_file_replace(int dir, const char *name, unsigned mode, struct view v);
 /* Reads a small file of at most max bytes. ERR_MISSING, ERR_LIMIT, ERR_SYSTEM. */
 MUST_USE int log_file_read(int dir, const char *name, size_t max, struct buf *out);

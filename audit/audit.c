@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PACKETS_A_TURN = 512, RETRY_SECONDS = 1, NAP_NS = 1000000 };
+enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 1000000 };
 
 struct peer {
     struct audit *audit;
@@ -408,6 +408,32 @@ static void on_commit(void *ctx, uint32_t generation) {
     sign_later(a);
 }
 
+/* What producers had written when it was asked for; a busy one does not hold up the head. */
+static void catch_up(struct audit *a) {
+    struct peer *next;
+    for (struct peer *p = a->peers; p && !a->down; p = next) {
+        next = p->next;
+        for (int i = 0; i < WAITING_MAX && read_packet(p) == TURN_AGAIN; i++)
+            ;
+    }
+}
+
+static int on_head(void *ctx, struct buf *out) {
+    struct audit *a = ctx;
+    catch_up(a);
+    int result = a->down ? ERR_SYSTEM : ledger_sign(a->ledger, clock_wall());
+    if (!a->down && result != 0)
+        go_down(a, "a head cannot be signed", result);
+    if (result != 0) {
+        buf_put_str(out, "the audit log cannot be written, so that no head can be signed");
+        return result;
+    }
+    if (a->settings.durable)
+        acknowledge(a);
+    chain_head_write(ledger_head(a->ledger), out);
+    return 0;
+}
+
 static void on_stop(void *ctx) {
     struct audit *a = ctx;
     struct peer *next;
@@ -443,7 +469,8 @@ static bool audit_open(struct audit *a, const struct role_args *args) {
                                          .on_generation = on_generation,
                                          .on_commit = on_commit,
                                          .on_stop = on_stop,
-                                         .on_status = on_status};
+                                         .on_status = on_status,
+                                         .on_head = on_head};
     a->settings.file_bytes = limit_info(LIMIT_AUDIT_FILE)->normal;
     a->sign_seconds = limit_info(LIMIT_HEAD_INTERVAL)->normal;
     a->flush = (struct deferred){.run = run_flush, .ctx = a};

@@ -38,7 +38,7 @@ struct ledger {
     /* heads */
     struct chain_signer *signer;
     struct chain_keys *keys;
-    struct chain_head last_head; /* as head.json had it at the start; seq 0: none */
+    struct chain_head last_head; /* as head.json has it; seq 0: none */
     bool head_seen, head_matches;
     uint64_t head_line;             /* number of the newest line of kind "head" */
     uint64_t synced;                /* records up to this one are on the disk */
@@ -350,8 +350,13 @@ int ledger_sign(struct ledger *l, uint64_t wall) {
         result = write_head(l, &h);
     if (result != 0)
         return result;
+    l->last_head = h;
     line_head(l, &h, wall);
     return ledger_flush(l, wall);
+}
+
+const struct chain_head *ledger_head(const struct ledger *l) {
+    return l->last_head.seq > 0 ? &l->last_head : NULL;
 }
 
 /* ---- opening ---- */

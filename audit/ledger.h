@@ -51,6 +51,8 @@ bool ledger_is_behind(const struct ledger *l);
  * was added since the last time. ERR_SYSTEM (errno), ERR_CRYPTO: try again.
  */
 MUST_USE int ledger_sign(struct ledger *l, uint64_t wall);
+/* The newest head that was signed; NULL: none yet. Valid until the next is. */
+const struct chain_head *ledger_head(const struct ledger *l);
 /* Up to which record of the producer's epoch all is written, on the disk if durable; false: none. */
 bool ledger_written(const struct ledger *l, size_t producer, uint64_t *epoch, uint64_t *number);
 

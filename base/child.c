@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NAME_MAX_BYTES = 256, TEXT_MAX = 64 << 20 };
+enum { NAME_MAX_BYTES = 256, TEXT_MAX = 64 << 20, HEAD_TEXT_MAX = 2048 };
 
 struct child {
     struct loop *loop;
@@ -173,6 +173,21 @@ static int take_status(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+static int take_head_ask(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct buf text;
+    if (!c->ops.on_head)
+        return ERR_BAD;
+    buf_init(&text, HEAD_TEXT_MAX);
+    int result = c->ops.on_head(c->ctx, &text);
+    struct buf *b = channel_begin(ch, ROLE_HEAD, m->id, c->committed);
+    buf_put_u8(b, (uint8_t)-result);
+    buf_put_block(b, buf_view(&text));
+    channel_end(ch);
+    buf_free(&text);
+    return 0;
+}
+
 static int take_answer(void *ctx, struct channel *ch, struct message *m) {
     struct child *c = ctx;
     struct reader r = reader_of(m->body);
@@ -195,6 +210,7 @@ static const struct channel_rule rules[] = {
     {PARENT_STOP, 0, 16, take_stop, "parent stop"},
     {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
     {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},
+    {PARENT_HEAD_ASK, 0, 0, take_head_ask, "parent head ask"},
 };
 
 static void on_closed(void *ctx, struct channel *ch, int why) {

@@ -27,6 +27,7 @@ enum parent_message {
     PARENT_STATUS_ASK = 8, /* id to be repeated */
     PARENT_ANSWER = 9,     /* to control: u8 err (0 or -code), block text; id of the ROLE_ASK */
     PARENT_IN_USE = 10,    /* to broker: generation N is in use everywhere */
+    PARENT_HEAD_ASK = 11,  /* to audit: sign where the chain stands; id to be repeated */
 };
 
 /* role to parent */
@@ -40,9 +41,10 @@ enum role_message {
     ROLE_REGISTRY = 6, /* broker: block registry (policy/bundle.h); wants a new generation */
     ROLE_COMMITTED = 8, /* generation N is in use here */
     ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
+    ROLE_HEAD = 9, /* audit: u8 err (0 or -code), block: head.json or a sentence; id of the ask */
 };
 
-enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP };
+enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD };
 
 struct child;
 
@@ -67,6 +69,8 @@ struct child_ops {
     /* Appends JSON members without braces; NULL: none. */
     void (*on_status)(void *ctx, struct buf *out);
     int (*on_answer)(void *ctx, uint32_t id, int code, struct view text);
+    /* Appends the newest signed head, or a sentence when it returns an error. */
+    int (*on_head)(void *ctx, struct buf *out);
 };
 
 /* The channel on PARENT_FD; its loss stops the loop. NULL on failure. */

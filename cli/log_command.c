@@ -284,19 +284,27 @@ int command_log_verify(const struct cli *cli, int argc, char **argv) {
 
 /* ---- exeat log head ---- */
 
-int command_log_head(const struct cli *cli, int argc, char **argv) {
-    const char *given = NULL;
-    const struct option_spec specs[] = {{"--dir", &given, NULL}, {NULL, NULL, NULL}};
+/* How many records came after the head and its own line; 0 too when the log cannot be read or is not good. */
+static uint64_t count_newer(int dir, const struct chain_head *head) {
+    struct verify_report report;
+    struct chain_keys *keys = NULL;
+    bool read = sign_key_public(dir, "sign.pub", &keys) == 0 &&
+                verify_log(dir, keys, head, &report) == 0 && report.good;
+    chain_keys_free(keys);
+    return read && report.last > head->seq + 1 ? report.last - head->seq - 1 : 0;
+}
+
+/* The head that was signed last, of a log whose daemon cannot be asked for a newer one. */
+static int show_last_head(const struct cli *cli, const char *given) {
     struct chain_head head;
     struct buf out;
     char path[4096];
     int dir;
-    int code = options_read(argc, argv, specs, NULL, 0);
-    if (code == EXIT_YES)
-        code = open_directory(cli, given, path, &dir);
+    int code = open_directory(cli, given, path, &dir);
     if (code != EXIT_YES)
         return code;
     int result = read_head(dir, "head.json", &head);
+    uint64_t newer = result == 0 ? count_newer(dir, &head) : 0;
     close(dir);
     if (result == ERR_MISSING)
         return cli_fail(EXIT_NO, "%s: no head was signed yet", path);
@@ -306,5 +314,25 @@ int command_log_head(const struct cli *cli, int argc, char **argv) {
     chain_head_write(&head, &out);
     fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
     buf_free(&out);
+    if (newer > 0)
+        fprintf(stderr, "exeat: note: %llu newer records are not covered by this head\n",
+                (unsigned long long)newer);
     return EXIT_YES;
+}
+
+int command_log_head(const struct cli *cli, int argc, char **argv) {
+    const char *given = NULL;
+    const struct option_spec specs[] = {{"--dir", &given, NULL}, {NULL, NULL, NULL}};
+    struct buf head;
+    int code = options_read(argc, argv, specs, NULL, 0);
+    if (code != EXIT_YES || given)
+        return code == EXIT_YES ? show_last_head(cli, given) : code;
+    buf_init(&head, CHANNEL_BODY_MAX);
+    code = client_ask(cli, CONTROL_HEAD, (struct view){NULL, 0}, -1, &head, NULL);
+    if (code == EXIT_YES)
+        fwrite(buf_view(&head).p, 1, buf_len(&head), stdout);
+    else if (code == EXIT_UNREACHABLE)
+        code = show_last_head(cli, NULL);
+    buf_free(&head);
+    return code;
 }

@@ -113,8 +113,10 @@ static int begin_ask(struct client *k, uint32_t their_id, bool at_broker) {
 }
 
 static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
-    static const enum role_ask asks[] = {
-        [CONTROL_STATUS] = ASK_STATUS, [CONTROL_RELOAD] = ASK_RELOAD, [CONTROL_STOP] = ASK_STOP};
+    static const enum role_ask asks[] = {[CONTROL_STATUS] = ASK_STATUS,
+                                         [CONTROL_RELOAD] = ASK_RELOAD,
+                                         [CONTROL_STOP] = ASK_STOP,
+                                         [CONTROL_HEAD] = ASK_HEAD};
     struct client *k = ctx;
     (void)ch;
     if (begin_ask(k, m->id, false) != 0)
@@ -122,6 +124,7 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
     log_info("uid %u asks for %s", k->uid,
              m->type == CONTROL_STOP     ? "a stop"
              : m->type == CONTROL_RELOAD ? "a reload"
+             : m->type == CONTROL_HEAD   ? "a signed head"
                                          : "the status");
     struct channel *parent = child_channel(k->owner->child);
     struct buf *b = channel_begin(parent, ROLE_ASK, k->ask, 0);
@@ -165,6 +168,7 @@ static const struct channel_rule client_rules[] = {
     {CONTROL_STATUS, 0, 0, take_for_parent, "status"},
     {CONTROL_RELOAD, 0, 0, take_for_parent, "reload"},
     {CONTROL_STOP, 0, 0, take_for_parent, "stop"},
+    {CONTROL_HEAD, 0, 0, take_for_parent, "head"},
     {CONTROL_SECRET_ADD, CHANNEL_FD, CONTROL_ASK_MAX, take_for_broker, "secret add"},
     {CONTROL_SECRET_ROTATE, CHANNEL_FD, CONTROL_ASK_MAX, take_for_broker, "secret rotate"},
     {CONTROL_SECRET_REMOVE, 0, CONTROL_ASK_MAX, take_for_broker, "secret remove"},

@@ -14,7 +14,8 @@
 enum {
     CONTROL_STATUS = 1,
     CONTROL_RELOAD = 2,
-    CONTROL_STOP = 3,
+    CONTROL_STOP = 3, /* the JSON has the parent's `pid`, which goes on for a moment */
+    CONTROL_HEAD = 4,
     /* From here on a broker message's number plus CONTROL_FOR_BROKER, with its body (without the uid) and descriptor. */
     CONTROL_FOR_BROKER = 16,
     CONTROL_SECRET_ADD = CONTROL_FOR_BROKER + BROKER_SECRET_ADD,

@@ -110,6 +110,26 @@ static int take_status(void *ctx, struct channel *ch, struct message *m) {
     return status_take(ctx, m);
 }
 
+static int take_head(void *ctx, struct channel *ch, struct message *m) {
+    struct process *of = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    int code = -(int)read_u8(&r);
+    struct view text = read_block(&r, 2048);
+    if (!read_done(&r) || of->role != ROLE_AUDIT)
+        return ERR_BAD;
+    control_answer(of->parent, m->id, code, text);
+    return 0;
+}
+
+static void ask_head(struct parent *p, uint32_t ask) {
+    struct process *audit = process_find(p, ROLE_AUDIT, 0);
+    if (audit->state == PROCESS_UP)
+        channel_send(audit->channel, PARENT_HEAD_ASK, ask, 0, VIEW(""));
+    else
+        control_answer(p, ask, ERR_CLOSED, VIEW("audit is not running: see `exeat status`"));
+}
+
 static int take_registry(void *ctx, struct channel *ch, struct message *m) {
     struct process *of = ctx;
     struct reader r = reader_of(m->body);
@@ -146,6 +166,9 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
         rollout_load(p);
         return 0;
     case ASK_STOP:
+    case ASK_HEAD:
+        ask_head(p, m->id);
+        return 0;
         control_answer(p, m->id, 0, VIEW("{}"));
         stop(p);
         return 0;
@@ -165,6 +188,7 @@ static const struct channel_rule rules[] = {
     {ROLE_ASK, 0, 8192, take_ask, "ask"},
 };
 
+    {ROLE_HEAD, 0, 4096, take_head, "head"},
 static void on_channel_closed(void *ctx, struct channel *ch, int why) {
     struct process *of = ctx;
     struct parent *p = of->parent;

@@ -40,6 +40,8 @@ struct world {
     bool up, ready;
     unsigned bad_peers;
     char status[1024];
+    int head_code;
+    char head[1024]; /* what was answered to the ask for it */
 };
 
 static int on_up(void *ctx, struct channel *ch, struct message *m) {
@@ -73,6 +75,15 @@ static int on_status(void *ctx, struct channel *ch, struct message *m) {
     return view_cstr(read_block(&r, sizeof w->status), w->status, sizeof w->status);
 }
 
+static int on_head(void *ctx, struct channel *ch, struct message *m) {
+    struct world *w = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    assert_int_equal(m->id, 7);
+    w->head_code = -(int)read_u8(&r);
+    return view_cstr(read_block(&r, sizeof w->head), w->head, sizeof w->head);
+}
+
 static void on_closed(void *ctx, struct channel *ch, int why) {
     (void)ctx;
     (void)ch;
@@ -92,6 +103,7 @@ static const struct channel_rule rules[] = {
     {ROLE_COMMITTED, 0, 0, on_committed, "committed"},
     {ROLE_BAD_PEER, 0, 16, on_bad_peer, "bad peer"},
     {ROLE_STATUS, 0, 1024, on_status, "status"},
+    {ROLE_HEAD, 0, 1024, on_head, "head"},
 };
 
 /* Turns the loop until the condition holds, for at most ten seconds. */
@@ -629,6 +641,31 @@ static void status_tells_where_the_chain_stands(void **state) {
     world_close(&w);
 }
 
+static void a_head_covers_what_was_written_before_it_was_asked_for(void **state) {
+    (void)state;
+    struct world w;
+    struct chain_head first, second;
+    world_open(&w);
+    world_start(&w, 0);
+    channel_send(w.channel, PARENT_HEAD_ASK, 7, 0, VIEW(""));
+    WAIT_FOR(&w, w.head[0]);
+    assert_int_equal(w.head_code, 0);
+    assert_int_equal(chain_head_read(view_str(w.head), &first), 0);
+    struct producer p;
+    producer_open(&p, "egress 1", 1, 7);
+    producer_join(&p, &w);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(producer_write(&p, "a.test"), 0);
+    w.head[0] = 0;
+    channel_send(w.channel, PARENT_HEAD_ASK, 7, 0, VIEW(""));
+    WAIT_FOR(&w, w.head[0]);
+    assert_int_equal(chain_head_read(view_str(w.head), &second), 0);
+    assert_true(second.seq >= first.seq + 1 + 5);
+    producer_close(&p);
+    world_stop(&w);
+    world_close(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_of_producers_reach_the_disk),
@@ -642,6 +679,7 @@ int main(void) {
         cmocka_unit_test(a_full_file_is_rotated_and_records_go_on),
         cmocka_unit_test(a_restarted_producer_is_read_after_what_its_predecessor_left),
         cmocka_unit_test(status_tells_where_the_chain_stands),
+        cmocka_unit_test(a_head_covers_what_was_written_before_it_was_asked_for),
     };
     signal(SIGPIPE, SIG_IGN);
     return cmocka_run_group_tests(tests, NULL, NULL);

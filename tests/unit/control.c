@@ -284,16 +284,18 @@ static void requests_of_two_clients_are_not_mixed_up(void **state) {
     assert_true(view_equal(text, VIEW("first")));
 }
 
-static void status_reload_and_stop_go_to_the_parent(void **state) {
+static void status_reload_stop_and_head_go_to_the_parent(void **state) {
     static const struct {
         uint16_t type;
         enum role_ask ask;
-    } cases[] = {
-        {CONTROL_STATUS, ASK_STATUS}, {CONTROL_RELOAD, ASK_RELOAD}, {CONTROL_STOP, ASK_STOP}};
+    } cases[] = {{CONTROL_STATUS, ASK_STATUS},
+                 {CONTROL_RELOAD, ASK_RELOAD},
+                 {CONTROL_STOP, ASK_STOP},
+                 {CONTROL_HEAD, ASK_HEAD}};
     struct world *w = *state;
     struct view text;
     client(w, 0);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t before = w->parent.n;
         channel_send(w->client[0].channel, cases[i].type, 3, 0, VIEW(""));
         struct got *g = await(w, &w->parent, before);
@@ -327,7 +329,7 @@ static void ad_01_a_client_that_breaks_the_contract_is_dropped_alone(void **stat
         const char *body;
         bool fd;
     } cases[] = {
-        {4, "", false},                   /* no such request */
+        {5, "", false},                   /* no such request */
         {CONTROL_STATUS, "x", false},     /* a body where there is none */
         {CONTROL_SECRET_ADD, "x", false}, /* no descriptor */
         {CONTROL_SECRET_LIST, "", true},  /* a descriptor too many */
@@ -507,7 +509,7 @@ int main(void) {
         TEST(a_request_reaches_broker_with_the_clients_uid),
         TEST(a_descriptor_passes_through_unread),
         TEST(requests_of_two_clients_are_not_mixed_up),
-        TEST(status_reload_and_stop_go_to_the_parent),
+        TEST(status_reload_stop_and_head_go_to_the_parent),
         TEST(broker_cannot_answer_for_the_parent),
         TEST(ad_01_a_client_that_breaks_the_contract_is_dropped_alone),
         TEST(ad_01_raw_nonsense_is_dropped),

@@ -3,7 +3,13 @@
 #include "cli/json_scan.h"
 #include "cli/list.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+enum { STOP_WAIT_SECONDS = 30 }; /* exeatd kills what has not stopped after 15 */
 
 static const struct list_column process_columns[] = {
     {"ROLE", "role", LIST_TEXT},
@@ -77,28 +83,51 @@ int command_status(const struct cli *cli, int argc, char **argv) {
     return code;
 }
 
-static int ask_plainly(const struct cli *cli, int argc, uint16_t type, const char *verb,
-                       const char *done) {
+int command_reload(const struct cli *cli, int argc, char **argv) {
     struct buf text;
+    (void)argv;
     if (argc != 0)
-        return cli_fail(EXIT_USAGE, "usage: exeat %s", verb);
+        return cli_fail(EXIT_USAGE, "usage: exeat reload [--json]");
     buf_init(&text, CHANNEL_BODY_MAX);
-    int code = client_ask(cli, type, (struct view){NULL, 0}, -1, &text, NULL);
+    int code = client_ask(cli, CONTROL_RELOAD, (struct view){NULL, 0}, -1, &text, NULL);
     if (code == EXIT_YES && cli->json)
         printf("%.*s\n", VIEW_ARG(buf_view(&text)));
     else if (code == EXIT_YES)
-        puts(done);
+        puts("the new configuration and policy are in use");
     buf_free(&text);
     return code;
 }
 
-int command_reload(const struct cli *cli, int argc, char **argv) {
-    (void)argv;
-    return ask_plainly(cli, argc, CONTROL_RELOAD, "reload",
-                       "the new configuration and policy are in use");
+/* Its listeners and files are free only when the parent is gone. */
+static int await_end(struct view answer) {
+    struct view value = {NULL, 0};
+    uint64_t pid;
+    if (!json_member(answer, "pid", &value) || view_number(value, INT_MAX, &pid) != 0)
+        return cli_fail(EXIT_NO, "the daemon's answer is malformed");
+    struct pollfd ended = {.fd = pidfd_open((pid_t)pid, 0), .events = POLLIN};
+    if (ended.fd < 0)
+        return EXIT_YES; /* gone already */
+    int n = poll(&ended, 1, STOP_WAIT_SECONDS * 1000);
+    close(ended.fd);
+    if (n == 1)
+        return EXIT_YES;
+    return cli_fail(EXIT_NO, "exeatd (process %llu) has not ended after %d s",
+                    (unsigned long long)pid, STOP_WAIT_SECONDS);
 }
 
 int command_stop(const struct cli *cli, int argc, char **argv) {
+    struct buf text;
     (void)argv;
-    return ask_plainly(cli, argc, CONTROL_STOP, "stop", "stopping");
+    if (argc != 0)
+        return cli_fail(EXIT_USAGE, "usage: exeat stop [--json]");
+    buf_init(&text, CHANNEL_BODY_MAX);
+    int code = client_ask(cli, CONTROL_STOP, (struct view){NULL, 0}, -1, &text, NULL);
+    if (code == EXIT_YES)
+        code = await_end(buf_view(&text));
+    if (code == EXIT_YES && cli->json)
+        printf("%.*s\n", VIEW_ARG(buf_view(&text)));
+    else if (code == EXIT_YES)
+        puts("stopped");
+    buf_free(&text);
+    return code;
 }

@@ -147,6 +147,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct process *of = ctx;
     struct parent *p = of->parent;
     struct reader r = reader_of(m->body);
+    char text[32];
     (void)ch;
     uint8_t what = read_u8(&r);
     read_block(&r, 4096);
@@ -169,7 +170,9 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     case ASK_HEAD:
         ask_head(p, m->id);
         return 0;
-        control_answer(p, m->id, 0, VIEW("{}"));
+    case ASK_STOP:
+        snprintf(text, sizeof text, "{\"pid\":%d}", (int)getpid());
+        control_answer(p, m->id, 0, view_str(text));
         stop(p);
         return 0;
     default:

@@ -141,16 +141,18 @@ static int read_answer(int s, struct buf *in) {
     }
 }
 
-static int exit_code_of(int err, uint32_t id) {
+static int exit_code_of(uint16_t asked, int err, uint32_t id) {
     if (err == 0)
         return EXIT_YES;
     if (id == 0 && err == ERR_DENIED)
         return EXIT_PERMISSION;
+    if (asked == CONTROL_RELOAD && err == ERR_BAD)
+        return EXIT_INVALID;
     return err == ERR_CLOSED ? EXIT_UNREACHABLE : EXIT_NO;
 }
 
 /* What the frame says: the JSON into text, or the sentence to the operator. */
-static int take_answer(struct view frame, struct buf *text) {
+static int take_answer(uint16_t asked, struct view frame, struct buf *text) {
     struct reader r = reader_of(view_skip(frame, 8));
     uint32_t id = read_u32(&r);
     read_u32(&r);
@@ -158,7 +160,7 @@ static int take_answer(struct view frame, struct buf *text) {
     struct view said = read_block(&r, CHANNEL_BODY_MAX);
     if (r.bad)
         return cli_fail(EXIT_UNREACHABLE, "the daemon's answer is malformed");
-    int code = exit_code_of(err, id);
+    int code = exit_code_of(asked, err, id);
     if (code != EXIT_YES)
         return cli_fail(code, "%.*s", VIEW_ARG(said));
     buf_put(text, said);
@@ -180,7 +182,7 @@ int client_ask_at(const char *path, uint16_t type, struct view body, int fd, str
     int result = read_answer(s, &in);
     close(s);
     if (result == 0)
-        code = take_answer(buf_view(&in), text);
+        code = take_answer(type, buf_view(&in), text);
     else
         code = cli_fail(EXIT_UNREACHABLE, "the daemon closed the connection: %s",
                         err_text(sent != 0 ? sent : result));

@@ -56,7 +56,7 @@ static void use_loaded(struct parent *p) {
     bool ok = read_u8(&r) == 1;
     if (r.bad || !ok) {
         keep_error(p, r.bad ? VIEW("the load child died") : r.rest);
-        parent_loaded(p, ERR_BAD, view_str(p->load_error));
+        parent_loaded(p, r.bad ? ERR_SYSTEM : ERR_BAD, view_str(p->load_error));
         return;
     }
     if (!same_lanes(p, r.rest)) {
@@ -64,7 +64,7 @@ static void use_loaded(struct parent *p) {
             p,
             VIEW(
                 "listen lines were changed, removed or reordered: that takes a restart of exeatd"));
-        parent_loaded(p, ERR_BAD, view_str(p->load_error));
+        parent_loaded(p, ERR_DENIED, view_str(p->load_error));
         return;
     }
     buf_reset(&p->candidate);

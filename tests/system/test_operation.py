@@ -78,7 +78,7 @@ def a_reload_lets_run_what_the_new_policy_allows_too(place):
 
 def a_bad_policy_keeps_the_old_one_and_shows_in_status(place):
     before = json.loads(place.exeat("status", "--json"))["generation"]
-    assert reload_with(place, POLICY + "\nservice broken {") == 1
+    assert reload_with(place, POLICY + "\nservice broken {") == 3
     assert b"policy.exeat:" in place.last.stderr, place.last.stderr
     assert ask(place).status == 200
     assert code(place, "status") == 1 and b"REFUSED" in place.last.stdout, place.last

@@ -463,7 +463,7 @@ def p10_a_policy_that_cannot_be_read_leaves_the_old_one_in_use(place):
         else:
             place.write("policy.exeat", bad)
         place.exeat("reload", check=False)
-        assert place.last.returncode == 1, "%r: %r" % (bad, place.last)
+        assert place.last.returncode == 3, "%r: %r" % (bad, place.last)
         place.exeat("status", check=False)
         assert place.last.returncode == 1, "%r: %r" % (bad, place.last)
         assert ask(place).status == 200, "the old policy is not in use"

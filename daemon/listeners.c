@@ -168,9 +168,31 @@ int listener_open(const struct config_listener *l) {
     return fd;
 }
 
+/* The process that listens at path; 0: nobody, or nobody that can be told. */
+static pid_t listener_pid(const char *path) {
+    struct sockaddr_storage to;
+    struct ucred who = {.pid = 0};
+    socklen_t size = sizeof who, n = unix_address(path, &to);
+    int fd = n ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0) : -1;
+    if (fd < 0)
+        return 0;
+    if (connect(fd, (const struct sockaddr *)&to, n) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
+        who.pid = 0;
+    close(fd);
+    return who.pid;
+}
+
 int listener_open_control(const char *path, bool open) {
     int fd = open_unix(path, open ? 0666 : 0600);
-    if (fd < 0)
+    int why = errno;
+    pid_t pid = fd < 0 && why == EADDRINUSE ? listener_pid(path) : 0;
+    errno = why;
+    if (pid > 0)
+        log_fatal("process %d listens on the control socket %s already: end it with `exeat stop`, "
+                  "or give this exeatd a `control` of its own",
+                  (int)pid, path);
+    else if (fd < 0)
         log_fatal("cannot listen on the control socket %s: %s", path, strerror(errno));
     return fd;
 }

@@ -166,7 +166,6 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
         p->reload_ask = m->id;
         rollout_load(p);
         return 0;
-    case ASK_STOP:
     case ASK_HEAD:
         ask_head(p, m->id);
         return 0;
@@ -189,9 +188,9 @@ static const struct channel_rule rules[] = {
     {ROLE_STATUS, 0, 20000, take_status, "status"},
     {ROLE_REGISTRY, 0, CHANNEL_BODY_MAX, take_registry, "registry"},
     {ROLE_ASK, 0, 8192, take_ask, "ask"},
+    {ROLE_HEAD, 0, 4096, take_head, "head"},
 };
 
-    {ROLE_HEAD, 0, 4096, take_head, "head"},
 static void on_channel_closed(void *ctx, struct channel *ch, int why) {
     struct process *of = ctx;
     struct parent *p = of->parent;
@@ -522,21 +521,22 @@ void parent_committed(struct parent *p) {
 
 /* ---- the beginning ---- */
 
-static bool open_listeners(struct parent *p) {
+/* 0, or an exit status. */
+static int open_listeners(struct parent *p) {
     for (const struct config_listener *l = p->config.listeners; l; l = l->next) {
         struct process *proxy = process_find(p, ROLE_PROXY, l->lane);
         int fd = listener_open(l);
         if (fd < 0 || proxy->n_listeners == LISTENERS_MAX) {
             if (fd >= 0)
                 log_fatal("lane %u has more than %d listeners", l->lane, LISTENERS_MAX);
-            return false;
+            return 1;
         }
         proxy->listeners[proxy->n_listeners++] = fd;
     }
     struct process *control = process_find(p, ROLE_CONTROL, 0);
     control->listeners[control->n_listeners] =
         listener_open_control(p->config.control, p->config.n_control_uids > 0);
-    return control->listeners[control->n_listeners++] >= 0;
+    return control->listeners[control->n_listeners++] >= 0 ? 0 : 3;
 }
 
 static void make_table(struct parent *p) {
@@ -577,10 +577,12 @@ static int prepare(struct parent *p) {
     buf_init(&p->registry, CHANNEL_BODY_MAX);
     p->loop = loop_new();
     p->text = p->loader_fd = -1;
+    if (!places_claim(p))
+        return 3;
     if (!p->loop || !watch_signals(p) || !places_prepare(p))
         return 1;
     make_table(p);
-    return open_listeners(p) ? 0 : 1;
+    return open_listeners(p);
 }
 
 static void remove_sockets(const struct parent *p) {

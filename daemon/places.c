@@ -94,6 +94,28 @@ static bool make_directory(const struct parent *p, enum role role) {
     return true;
 }
 
+/* A lock of the process, not of the descriptor: the roles do not inherit it, and it ends with us. */
+bool places_claim(const struct parent *p) {
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, holder = lock;
+    char path[4096], who[32] = "";
+    snprintf(path, sizeof path, "%s/lock", p->config.state);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return errno == ENOENT ? lack(p->config.state) : complain(path, "cannot be opened");
+    if (fcntl(fd, F_SETLK, &lock) == 0)
+        return true;
+    if (errno != EAGAIN && errno != EACCES)
+        return complain(path, "cannot be locked");
+    /* None that can be told: in another pid namespace. */
+    if (fcntl(fd, F_GETLK, &holder) == 0 && holder.l_type != F_UNLCK && holder.l_pid > 0)
+        snprintf(who, sizeof who, " (process %d)", (int)holder.l_pid);
+    log_fatal("another exeatd%s runs on the state directory %s: end it with `exeat stop`, or give "
+              "this one a `state` and a `control` of its own",
+              who, p->config.state);
+    close(fd);
+    return false;
+}
+
 bool places_prepare(const struct parent *p) {
     uint64_t needed = SHARED_UIDS + p->config.n_lanes;
     if (places_separate() &&

@@ -302,40 +302,50 @@ static void list_secrets(const struct inventory *v, struct buf *text) {
     }
 }
 
-static void put_credential(struct buf *text, size_t i, struct view name) {
-    buf_put_str(text, i ? "," : "");
+static void put_element(struct buf *text, struct view name) {
+    struct view done = buf_view(text);
+    buf_put_str(text, done.n > 0 && done.p[done.n - 1] == '[' ? "" : ",");
     json_put_string(text, name);
 }
 
-static void put_sandbox(struct buf *text, struct view name, bool declared, bool registered) {
-    struct view done = buf_view(text);
-    buf_put_str(text, done.p[done.n - 1] == '[' ? "{" : ",{");
+static bool is_issued(const struct vault_sandbox *s, struct view credential) {
+    for (size_t i = 0; s && i < s->n; i++)
+        if (view_equal(view_str(s->placeholders[i].credential), credential))
+            return true;
+    return false;
+}
+
+/* p: NULL when the policy does not declare it. s: NULL when nothing was issued to it. */
+static void put_sandbox(struct buf *text, struct view name, const struct policy *p,
+                        const struct vault_sandbox *s) {
+    size_t granted = p ? policy_sandbox_credentials(p, name) : 0;
+    buf_put_str(text, buf_len(text) > 1 ? ",{" : "{");
     json_put_text(text, "name", name);
-    buf_printf(text, ",\"declared\":%s,\"registered\":%s,\"credentials\":[",
-               declared ? "true" : "false", registered ? "true" : "false");
+    buf_printf(text, ",\"declared\":%s,\"registered\":%s,\"issued\":[", p ? "true" : "false",
+               s ? "true" : "false");
+    for (size_t i = 0; s && i < s->n; i++)
+        put_element(text, view_str(s->placeholders[i].credential));
+    buf_put_str(text, "],\"not_issued\":[");
+    for (size_t i = 0; i < granted; i++)
+        if (!is_issued(s, policy_sandbox_credential_at(p, name, i)))
+            put_element(text, policy_sandbox_credential_at(p, name, i));
+    buf_put_str(text, "]}");
 }
 
 static void list_declared(const struct custody *c, struct buf *text) {
     const struct policy *p = c->mandate->policy;
     for (size_t i = 0; i < policy_sandboxes(p); i++) {
         struct view name = policy_sandbox_at(p, i);
-        put_sandbox(text, name, true, inventory_sandbox(vault_inventory(c->vault), name) != NULL);
-        for (size_t k = 0; k < policy_sandbox_credentials(p, name); k++)
-            put_credential(text, k, policy_sandbox_credential_at(p, name, k));
-        buf_put_str(text, "]}");
+        put_sandbox(text, name, p, inventory_sandbox(vault_inventory(c->vault), name));
     }
 }
 
 static void list_undeclared(const struct custody *c, struct buf *text) {
     const struct inventory *v = vault_inventory(c->vault);
     for (size_t i = 0; i < v->n_sandboxes; i++) {
-        const struct vault_sandbox *s = &v->sandboxes[i];
-        if (c->mandate && policy_has_sandbox(c->mandate->policy, view_str(s->name)))
-            continue;
-        put_sandbox(text, view_str(s->name), false, true);
-        for (size_t k = 0; k < s->n; k++)
-            put_credential(text, k, view_str(s->placeholders[k].credential));
-        buf_put_str(text, "]}");
+        struct view name = view_str(v->sandboxes[i].name);
+        if (!c->mandate || !policy_has_sandbox(c->mandate->policy, name))
+            put_sandbox(text, name, NULL, &v->sandboxes[i]);
     }
 }
 

@@ -652,9 +652,12 @@ static void what_is_there_is_listed_without_values(void **state) {
     assert_true(view_starts(text, VIEW("[{\"name\":\"demo\",\"like\":\"sk-\",\"version\":1,")));
     assert_int_equal(ask(w, BROKER_SANDBOX_LIST, NULL, &text), 0);
     static const char *const parts[] = {
-        "{\"name\":\"worker\",\"declared\":true,\"registered\":true,\"credentials\":[\"demo\"]}",
-        "{\"name\":\"other\",\"declared\":true,\"registered\":false,\"credentials\":[\"demo\"]}",
-        "{\"name\":\"idle\",\"declared\":true,\"registered\":false,\"credentials\":[]}",
+        "{\"name\":\"worker\",\"declared\":true,\"registered\":true,\"issued\":[\"demo\"],\"not_"
+        "issued\":[]}",
+        "{\"name\":\"other\",\"declared\":true,\"registered\":false,\"issued\":[],\"not_issued\":["
+        "\"demo\"]}",
+        "{\"name\":\"idle\",\"declared\":true,\"registered\":false,\"issued\":[],\"not_issued\":[]"
+        "}",
     };
     for (size_t i = 0; i < 3; i++)
         assert_true(view_search(text, view_str(parts[i])) < text.n);

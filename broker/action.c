@@ -164,12 +164,27 @@ static int failed(struct custody *c, const struct request *r, int code, const ch
 
 /* ---- secrets ---- */
 
-static void put_done(const struct request *r, uint32_t version, struct buf *text) {
+static void begin_done(const struct request *r, uint32_t version, struct buf *text) {
     buf_reset(text);
     buf_put_str(text, "{");
     json_put_text(text, "name", view_str(r->name));
     if (version)
         json_put_number(text, "version", version);
+}
+
+static void put_done(const struct request *r, uint32_t version, struct buf *text) {
+    begin_done(r, version, text);
+    buf_put_str(text, "}");
+}
+
+/* A new secret that no service of the policy in use lends is most likely a slip of the hand. */
+static void put_added(const struct custody *c, const struct request *r, struct buf *text) {
+    struct view nearest = {NULL, 0};
+    begin_done(r, 1, text);
+    if (c->mandate && !policy_has_credential(c->mandate->policy, view_str(r->name), &nearest)) {
+        buf_put_str(text, ",\"lent\":false");
+        json_put_text(text, "nearest", nearest);
+    }
     buf_put_str(text, "}");
 }
 
@@ -193,7 +208,10 @@ int action_value(struct custody *c, const struct request *r, struct view source,
                  : vault_add(c->vault, name, view_str(r->like), source, now);
     if (result != 0)
         return failed(c, r, result, err_text(result), text);
-    put_done(r, version, text);
+    if (r->type == BROKER_SECRET_ADD)
+        put_added(c, r, text);
+    else
+        put_done(r, version, text);
     return 0;
 }
 

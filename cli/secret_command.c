@@ -1,3 +1,4 @@
+#include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
 #include "cli/source.h"
@@ -18,6 +19,20 @@ static int read_options(int argc, char **argv, bool with_like, struct secret_opt
     };
     *o = (struct secret_options){.like = ""};
     return options_read(argc, argv, specs, &o->name, 1);
+}
+
+/* Not an error: the policy may come later. */
+static void note_unlent(struct view answer, const char *name) {
+    struct view lent, member, nearest = {NULL, 0};
+    if (!json_member(answer, "lent", &lent) || !view_equal(lent, VIEW("false")))
+        return;
+    if (json_member(answer, "nearest", &member) && json_word(member, &nearest) && nearest.n > 0)
+        fprintf(stderr,
+                "exeat: note: no service of the policy in use has a credential %s; "
+                "the nearest name is %.*s\n",
+                name, VIEW_ARG(nearest));
+    else
+        fprintf(stderr, "exeat: note: no service of the policy in use has a credential %s\n", name);
 }
 
 /* What was done, as JSON or as a sentence. */
@@ -43,6 +58,8 @@ static int give(const struct cli *cli, uint16_t type, const struct secret_option
     source_close(fd);
     if (code == EXIT_YES)
         tell(cli, buf_view(&text), o->name, done);
+    if (code == EXIT_YES)
+        note_unlent(buf_view(&text), o->name);
     buf_free(&text);
     return code;
 }

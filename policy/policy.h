@@ -107,6 +107,8 @@ struct view policy_sandbox_at(const struct policy *p, size_t i);
 /* Credentials that a sandbox's grants reach, each once. */
 size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox);
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i);
+/* Whether a service has this credential; if none has, *nearest is the name most like it (empty: no service has any). */
+bool policy_has_credential(const struct policy *p, struct view name, struct view *nearest);
 /* Whether the sandbox was granted an operation that uses this credential at this authority over TLS (broker's check). */
 bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
                   const struct authority *a);

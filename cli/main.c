@@ -35,7 +35,7 @@ static const struct command commands[] = {
     {"sandbox", "remove", "NAME", "end a sandbox's token and placeholders", command_sandbox_remove},
     {"policy", "check", "FILE", "load a policy with all its expectations", command_policy_check},
     {"policy", "explain",
-     "--policy FILE --sandbox S [--with ours|none|foreign] [--header 'N: V']... METHOD URL",
+     "--policy FILE [--sandbox S] [--with ours|none|foreign] [--header 'N: V']... METHOD URL",
      "the verdict on a request, and the clause that decides it", command_policy_explain},
     {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
      command_log_verify},

@@ -4,6 +4,7 @@
 #include "policy/errors.h"
 #include "policy/trial.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -133,7 +134,8 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
 /* ---- explain ---- */
 
 struct question {
-    const char *policy, *sandbox, *method, *url;
+    const char *policy, *method, *url;
+    struct view sandbox; /* empty: the policy's only one */
     struct trial_field headers[HEADERS_MAX];
     size_t n_headers;
     enum with with;
@@ -141,7 +143,7 @@ struct question {
 
 static int usage(const char *what) {
     return cli_fail(EXIT_USAGE,
-                    "%s\nusage: exeat policy explain --policy FILE --sandbox S "
+                    "%s\nusage: exeat policy explain --policy FILE [--sandbox S] "
                     "[--with ours|none|foreign] [--header 'N: V']... METHOD URL [--json]",
                     what);
 }
@@ -175,7 +177,7 @@ static int take_option(struct question *q, const char *name, const char *value) 
     if (strcmp(name, "--policy") == 0)
         q->policy = value;
     else if (strcmp(name, "--sandbox") == 0)
-        q->sandbox = value;
+        q->sandbox = view_str(value);
     else if (strcmp(name, "--with") == 0)
         return take_with(q, value);
     else if (strcmp(name, "--header") == 0)
@@ -200,8 +202,8 @@ static int take_arguments(struct question *q, int argc, char **argv) {
             return usage("too many arguments");
         }
     }
-    if (!q->policy || !q->sandbox)
-        return usage("--policy and --sandbox are needed");
+    if (!q->policy)
+        return usage("--policy is needed");
     return q->url ? EXIT_YES : usage("METHOD and URL are needed");
 }
 
@@ -256,7 +258,7 @@ static void put_verdict(const struct question *q, const struct verdict *v, struc
 }
 
 static int explain(const struct cli *cli, const struct question *q, const struct policy *p) {
-    struct trial t = {.sandbox = view_str(q->sandbox),
+    struct trial t = {.sandbox = q->sandbox,
                       .method = view_str(q->method),
                       .with = q->with,
                       .fields = q->headers,
@@ -280,16 +282,38 @@ static int explain(const struct cli *cli, const struct question *q, const struct
     return v.allow ? EXIT_YES : EXIT_NO;
 }
 
+/* A policy with one sandbox leaves no doubt about which is meant. */
+static int choose_sandbox(struct question *q, const struct policy *p) {
+    struct buf names;
+    size_t n = policy_sandboxes(p);
+    if (q->sandbox.n == 0 && n == 1)
+        q->sandbox = policy_sandbox_at(p, 0);
+    if (q->sandbox.n > 0)
+        return EXIT_YES;
+    if (n == 0)
+        return cli_fail(EXIT_USAGE, "%s declares no sandbox", q->policy);
+    buf_init(&names, OUTPUT_MAX);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));
+    int code =
+        cli_fail(EXIT_USAGE, "which sandbox? --sandbox is one of %.*s", VIEW_ARG(buf_view(&names)));
+    buf_free(&names);
+    return code;
+}
+
 int command_policy_explain(const struct cli *cli, int argc, char **argv) {
     struct question q = {.with = WITH_DEFAULT};
     struct policy *p;
     int code = take_arguments(&q, argc, argv);
     if (code != EXIT_YES)
         return code;
+    assert(q.policy && q.url);
     code = load(cli, q.policy, &p);
     if (code != EXIT_YES)
         return code;
-    code = explain(cli, &q, p);
+    code = choose_sandbox(&q, p);
+    if (code == EXIT_YES)
+        code = explain(cli, &q, p);
     policy_free(p);
     return code;
 }

@@ -174,6 +174,7 @@ install: all ## install below DESTDIR and PREFIX
 	install -m 644 systemd/exeat.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/exeat.conf
 	install -m 644 systemd/exeat.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/exeat.conf
 	install -m 644 README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat
+	install -m 644 docs/examples/exeat.conf docs/examples/policy $(DESTDIR)$(PREFIX)/share/exeat
 	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 dist: ## a source archive of what is committed

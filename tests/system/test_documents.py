@@ -166,6 +166,31 @@ def every_example_of_configuration_md_is_read(directory):
     assert len(found) >= 5
 
 
+@test
+def the_examples_that_are_installed_belong_together(directory):
+    text = read("docs", "examples", "exeat.conf")
+    assert is_configuration(directory, text)
+    policy = os.path.join(ROOT, "docs", "examples", re.search(r"^policy +(\S+)$", text, re.M).group(1))
+    checked = exeat("policy", "check", policy)
+    assert checked.returncode == 0, checked.stdout
+    for sandbox in re.findall(r"sandbox (\S+) }", text):
+        assert re.search(r"^sandbox %s " % sandbox, read("docs", "examples", "policy"), re.M), sandbox
+    first = re.search(r"^uids +(\d+) - \d+", text, re.M).group(1)
+    assert "exeat-broker  %s" % first in read("systemd", "exeat.sysusers"), first
+
+
+@test
+def all_that_is_installed_is_there(directory):
+    done = subprocess.run(["make", "-s", "-C", ROOT, "B=" + os.path.dirname(os.path.abspath(EXEAT)), "DESTDIR=" + directory,
+                           "PREFIX=/usr", "-o", "all", "install"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    empty = [path for path, folders, files in os.walk(directory) if not folders and not files]
+    assert not empty, empty
+    for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/man/man1/exeat.1",
+                 "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
+        assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
+
+
 # ---- man pages ----
 
 def manual(name):

@@ -104,6 +104,20 @@ def a_bad_configuration_keeps_the_old_one(place):
     assert code(place, "reload") == 0
 
 
+def a_reload_that_takes_a_restart_is_no_but_not_invalid(place):
+    with open(place.path("exeat.conf")) as f:
+        good = f.read()
+    place.write("exeat.conf", good + "listen unix more.sock { sandbox a }\nlisten unix c.sock { sandbox c }\n")
+    try:
+        assert code(place, "reload") == 1, place.last
+        assert b"restart" in place.last.stderr, place.last.stderr
+        place.write("exeat.conf", good + "trust file nowhere.pem\n")
+        assert code(place, "reload") == 3, place.last
+    finally:
+        place.write("exeat.conf", good)
+    assert code(place, "reload") == 0
+
+
 def a_storm_of_hangups_harms_nothing(place):
     for _ in range(200):
         place.daemon.send_signal(signal.SIGHUP)
@@ -212,6 +226,39 @@ def the_log_verifies_with_a_head_that_was_kept(place):
     assert code(place, "log", "verify", "--head", place.path("kept.json")) == 0, place.last.stderr
 
 
+def a_head_is_signed_when_it_is_asked_for(place):
+    first = json.loads(place.exeat("log", "head"))
+    answer = ask(place, "GET /v1/items/7/share")
+    second = json.loads(place.exeat("log", "head"))
+    record = place.record(answer.record)
+    assert first["seq"] < record["seq"] <= second["seq"], (first, record, second)
+    place.write("kept.json", json.dumps(second, separators=(",", ":")) + "\n")
+    assert code(place, "log", "verify", "--head", place.path("kept.json")) == 0, place.last
+    # With nothing new the same head again.
+    assert json.loads(place.exeat("log", "head"))["seq"] >= second["seq"]
+
+
+def without_the_daemon_the_last_head_says_what_it_does_not_cover(place):
+    place.exeat("log", "head")
+    assert place.record(ask(place, "GET /v1/items/7/share").record)
+    place.daemon.kill()
+    place.daemon.wait()
+    try:
+        assert code(place, "log", "head") == 0, place.last
+        last = json.loads(place.last.stdout)
+        newer = place.records()[-1]["seq"] - last["seq"] - 1
+        assert newer > 0 and b"note: %d newer records" % newer in place.last.stderr, (newer, place.last)
+        assert code(place, "log", "head", "--dir", place.path("state", "audit")) == 0
+        assert b"note: %d newer records" % newer in place.last.stderr, place.last
+    finally:
+        place.launch()
+    place.exeat("stop")
+    place.daemon.wait(20)
+    assert code(place, "log", "head") == 0 and b"newer" not in place.last.stderr, place.last
+    place.launch()
+    assert is_served(place)
+
+
 def the_log_can_be_followed(place):
     follower = subprocess.Popen([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "log", "--follow"],
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -227,6 +274,49 @@ def the_log_can_be_followed(place):
     finally:
         follower.kill()
         follower.wait()
+
+
+# ---- what the command tells ----
+
+def the_list_of_sandboxes_tells_issued_from_granted(place):
+    def listed():
+        return {s["name"]: s for s in json.loads(place.exeat("sandbox", "list", "--json"))}
+    assert listed()["a"]["issued"] == ["demo-key"] and listed()["a"]["not_issued"] == []
+    assert listed()["c"]["registered"] is False and listed()["c"]["not_issued"] == ["demo-key"]
+    more = "\nservice more { host more.test; credential more-key { in header x-api-key }; operation every { GET / } }\n"
+    assert reload_with(place, POLICY.replace("sandbox a {", "sandbox a { grant more every;") + more) == 0, place.last
+    assert listed()["a"]["issued"] == ["demo-key"] and listed()["a"]["not_issued"] == ["more-key"]
+    table = place.exeat("sandbox", "list").splitlines()
+    assert table[0].split() == ["NAME", "DECLARED", "REGISTERED", "ISSUED", "ONLY", "GRANTED"], table
+    assert [r.split() for r in table if r.startswith("a ")] == [["a", "yes", "yes", "demo-key", "more-key"]], table
+    assert reload_with(place, POLICY) == 0
+
+
+def a_secret_that_no_service_lends_is_noted(place):
+    value = b"0123456789abcdefghij"
+    try:
+        assert code(place, "secret", "add", "demo-kye", stdin=value) == 0
+        assert b"demo-kye; the nearest name is demo-key\n" in place.last.stderr, place.last
+    finally:
+        place.exeat("secret", "remove", "demo-kye")
+    # One that is lent has no note.
+    more = "\nservice more { host more.test; credential more-key { in header x-api-key }; operation every { GET / } }\n"
+    assert reload_with(place, POLICY + more) == 0, place.last
+    assert code(place, "secret", "add", "more-key", stdin=value) == 0 and place.last.stderr == b"", place.last
+    place.exeat("secret", "remove", "more-key")
+    assert reload_with(place, POLICY) == 0
+
+
+def explain_asks_for_the_sandbox_only_when_there_are_several(place):
+    policy = place.path("policy.exeat")
+    url = "https://api.allowed.test:%d/v1/items" % place.values["port"]
+    assert code(place, "policy", "explain", "--policy", policy, "GET", url) == 2
+    assert place.last.stderr == b"exeat: which sandbox? --sandbox is one of a, b, c, d\n", place.last
+    place.write("one", "service s { host one.test; operation every { GET / } }\nsandbox only { grant s every }\n")
+    assert code(place, "policy", "explain", "--policy", place.path("one"), "GET", "https://one.test/") == 0, place.last
+    place.write("none", "service s { host one.test; operation every { GET / } }\n")
+    assert code(place, "policy", "explain", "--policy", place.path("none"), "GET", "https://one.test/") == 2
+    assert b"declares no sandbox" in place.last.stderr, place.last
 
 
 # ---- exit codes ----
@@ -279,9 +369,35 @@ def a_killed_parent_leaves_no_process_behind(place):
     assert code(place, "log", "verify") == 0, place.last.stderr
 
 
+def second_daemon(place, config):
+    place.write("second.conf", config)
+    done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("second.conf")], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=30, **place.as_user)
+    said = [line for line in done.stderr.decode().splitlines() if line]
+    assert done.returncode == 3 and len(said) == 1, done
+    assert str(place.daemon.pid) in said[0] and "exeat stop" in said[0], said
+    return said[0]
+
+
+def a_second_daemon_is_told_of_the_first(place):
+    with open(place.path("exeat.conf")) as f:
+        config = f.read()
+    assert place.path("state") in second_daemon(place, config)
+    os.makedirs(place.path("other"), 0o755, exist_ok=True)
+    if place.user:
+        os.chown(place.path("other"), place.user, place.user)
+    said = second_daemon(place, "state other\npolicy policy.exeat\ncontrol %s\nlisten unix second.sock { sandbox a }\n%s" % (
+        re.search(r"^control (\S+)", config, re.M).group(1), UIDS if os.getuid() == 0 and not place.user else ""))
+    assert "control socket" in said, said
+    assert is_served(place), "the first one was disturbed"
+
+
 def sigterm_and_stop_end_it_in_order(place):
     pids = list(all_pids(place).values())
     place.exeat("stop")
+    # The command comes back when the daemon has ended: its parent is at most waiting to be reaped by us.
+    with open("/proc/%d/stat" % place.daemon.pid) as f:
+        assert f.read().rpartition(")")[2].split()[0] == "Z"
     assert place.daemon.wait(20) == 0
     assert not [p for p in pids if exists(p)]
     place.launch()
@@ -290,7 +406,10 @@ def sigterm_and_stop_end_it_in_order(place):
 
 TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
-         a_bad_configuration_keeps_the_old_one, a_storm_of_hangups_harms_nothing,
+         a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
+         a_head_is_signed_when_it_is_asked_for, without_the_daemon_the_last_head_says_what_it_does_not_cover,
+         the_list_of_sandboxes_tells_issued_from_granted, a_secret_that_no_service_lends_is_noted,
+         explain_asks_for_the_sandbox_only_when_there_are_several, a_second_daemon_is_told_of_the_first,
          a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,

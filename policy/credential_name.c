@@ -134,11 +134,9 @@ static const struct row rows[] = {
 
 static bool has_word(const struct letters *l, struct view wanted) {
     for (size_t i = 0; i + wanted.n <= l->n_unnumbered; i++) {
-        if (!l->begins[i] || l->at[i] != wanted.p[0])
-            continue;
         size_t end = i + wanted.n;
-        if (view_equal(view_slice(view_of(l->at, l->n), i, end), wanted) &&
-            (l->begins[end] || end == l->n_unnumbered))
+        if (l->begins[i] && (l->begins[end] || end == l->n_unnumbered) &&
+            view_equal(view_slice(view_of(l->at, l->n), i, end), wanted))
             return true;
     }
     return false;

@@ -446,7 +446,8 @@ class Runner:
             if not data:
                 return
             seen.bytes += data
-            if seen.bytes[:1] == b"\x16" and len(seen.bytes) > 5:
+            # A ServerHello, by itself or behind the answer to CONNECT: nothing more comes without a handshake.
+            if re.match(rb"(?:HTTP/1\.1 200 [^\r]*\r\n\r\n)?\x16.{5}", seen.bytes, re.S):
                 return
 
     @staticmethod

@@ -1,6 +1,7 @@
 #include "cli/ca_store.h"
 #include "cli/client.h"
 #include "cli/options.h"
+#include "cli/public.h"
 
 #include "base/json.h"
 #include "base/loop.h"
@@ -176,9 +177,9 @@ int command_ca_export(const struct cli *cli, int argc, char **argv) {
         code = client_config(cli, &config);
     if (code != EXIT_YES)
         return code;
-    buf_init(&out, CA_BUNDLE_MAX);
+    buf_init(&out, PUBLIC_BUNDLE_MAX);
     /* The roots as they are now, not as they were when public/bundle.pem was written. */
-    int result = bundle ? ca_store_system_roots(&out) : 0;
+    int result = bundle ? public_system_roots(&out) : 0;
     if (result == 0)
         result = ca_store_certificates(config.state, &out);
     if (result != 0)

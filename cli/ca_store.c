@@ -4,10 +4,12 @@
 #include "base/digest.h"
 #include "base/secret.h"
 #include "ca/mint.h"
+#include "cli/public.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -25,15 +27,21 @@ static int open_directory(const char *state, const char *name, mode_t mode, bool
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static bool find_public(const char *state, char out[PATH_MAX]) {
+    char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%s/public", state);
+    return n > 0 && n < PATH_MAX && realpath(path, out);
+}
+
 int ca_store_open(const char *state, bool make, struct ca_store *out) {
     int above = open_directory(state, "", 0755, make);
-    *out = (struct ca_store){-1, -1};
+    *out = (struct ca_store){.ca = -1, .public = -1};
     if (above < 0)
         return ERR_SYSTEM;
     close(above);
     out->ca = open_directory(state, "ca", 0700, make);
     out->public = out->ca < 0 ? -1 : open_directory(state, "public", 0755, make);
-    if (out->public < 0)
+    if (out->public < 0 || !find_public(state, out->public_path))
         return ERR_SYSTEM;
     if (flock(out->ca, LOCK_EX | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? ERR_AGAIN : ERR_SYSTEM;
@@ -45,24 +53,11 @@ void ca_store_close(struct ca_store *s) {
         close(s->ca);
     if (s->public >= 0)
         close(s->public);
-    *s = (struct ca_store){-1, -1};
+    *s = (struct ca_store){.ca = -1, .public = -1};
 }
 
 bool ca_store_has(const struct ca_store *s, const char *name) {
     return faccessat(s->ca, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-/* ---- public files ---- */
-
-int ca_store_system_roots(struct buf *out) {
-    static const char *const paths[] = {"/etc/ssl/certs/ca-certificates.crt",
-                                        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        int result = log_file_read(AT_FDCWD, paths[i], CA_BUNDLE_MAX / 2, out);
-        if (result != ERR_MISSING)
-            return result;
-    }
-    return 0;
 }
 
 int ca_store_certificates(const char *state, struct buf *out) {
@@ -71,22 +66,8 @@ int ca_store_certificates(const char *state, struct buf *out) {
     return log_file_read(AT_FDCWD, path, CA_FILE_MAX, out);
 }
 
-/* Writes both for the certificates in `ours`. */
 static int publish(struct ca_store *s, struct view ours) {
-    struct buf bundle;
-    buf_init(&bundle, CA_BUNDLE_MAX);
-    int result = ca_store_system_roots(&bundle);
-    if (result == 0 && buf_len(&bundle) > 0 && bundle.p[bundle.n - 1] != '\n')
-        buf_put_u8(&bundle, '\n');
-    buf_put(&bundle, ours);
-    if (result == 0 && !buf_ok(&bundle))
-        result = ERR_LIMIT;
-    if (result == 0)
-        result = log_file_replace(s->public, "bundle.pem", 0644, buf_view(&bundle));
-    if (result == 0)
-        result = log_file_replace(s->public, "ca.pem", 0644, ours);
-    buf_free(&bundle);
-    return result;
+    return public_write(s->public, s->public_path, ours);
 }
 
 /* ---- keys ---- */

@@ -172,9 +172,8 @@ int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
     static const struct list_column columns[] = {
         {"NAME", "name", LIST_TEXT},
         {"DECLARED", "declared", LIST_YES_NO},
-        {"REGISTERED", "registered", LIST_YES_NO},
-        {"ISSUED", "issued", LIST_WORDS},
-        {"ONLY GRANTED", "not_issued", LIST_WORDS},
+        {"ISSUED", "registered", LIST_YES_NO},
+        {"CREDENTIALS", "credentials", LIST_WORDS},
         {NULL, NULL, LIST_TEXT},
     };
     static const struct option_spec none[] = {{NULL, NULL, NULL}};

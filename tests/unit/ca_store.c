@@ -25,7 +25,12 @@ static const char *const files[] = {"ca/ca.key",         "ca/ca.pem",
                                     "ca/ca.pem.new",     "ca/next.key.new",
                                     "ca/next.pem.new",   "ca/previous.pem.new",
                                     "public/ca.pem",     "public/bundle.pem",
-                                    "public/ca.pem.new", "public/bundle.pem.new"};
+                                    "public/ca.pem.new", "public/bundle.pem.new",
+                                    "public/roots.p12",  "public/roots.p12.new",
+                                    "public/wgetrc",     "public/wgetrc.new",
+                                    "public/apt.conf",   "public/apt.conf.new",
+                                    "public/php.ini",    "public/php.ini.new",
+                                    "public/proxy.php",  "public/proxy.php.new"};
 
 struct place {
     char state[64];
@@ -140,6 +145,30 @@ static void ad_02_a_new_ca_has_the_modes_that_keep_its_key(void **state) {
     assert_int_equal(view_search(buf_view(&public), VIEW("PRIVATE KEY")), buf_len(&public));
     buf_free(&public);
     umask(mask);
+    place_close(&p);
+}
+
+static void clients_that_read_settings_files_find_the_bundle_in_them(void **state) {
+    static const struct {
+        const char *name, *before;
+    } cases[] = {
+        {"public/wgetrc", "ca_certificate = "},
+        {"public/apt.conf", "Acquire::https::CaInfo \""},
+        {"public/php.ini", "openssl.cafile = \""},
+    };
+    (void)state;
+    struct place p;
+    place_open(&p);
+    assert_int_equal(ca_store_init(&p.store, NOW), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char wanted[256];
+        snprintf(wanted, sizeof wanted, "%s%s/public/bundle.pem", cases[i].before, p.state);
+        struct buf text = content_of(&p, cases[i].name);
+        assert_true(view_search(buf_view(&text), view_str(wanted)) < buf_len(&text));
+        assert_int_equal(view_find(buf_view(&text), '@'), buf_len(&text));
+        assert_int_equal(mode_of(&p, cases[i].name), 0644);
+        buf_free(&text);
+    }
     place_close(&p);
 }
 
@@ -338,6 +367,7 @@ static void ad_05_a_rotation_killed_at_any_moment_ends_well(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ad_02_a_new_ca_has_the_modes_that_keep_its_key),
+        cmocka_unit_test(clients_that_read_settings_files_find_the_bundle_in_them),
         cmocka_unit_test(public_files_are_readable_whatever_the_umask),
         cmocka_unit_test(ad_03_two_installations_differ_in_name_and_key),
         cmocka_unit_test(nothing_is_ever_overwritten_by_init),

@@ -11,7 +11,7 @@ for extra in "$@"; do
     case $extra in
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl" ;;
-    interop) packages="$packages git nodejs golang-go python3-requests" ;;
+    interop) packages="$packages testssl.sh git nodejs golang-go python3-requests" ;;
     *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;
     esac
 done

@@ -121,7 +121,7 @@ class ScriptedResolver(Resolver):
             labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
             at += 1 + query[at]
         kind = int.from_bytes(query[at + 1:at + 3], "big")
-        return ".".join(labels).lower(), kind, query[12:at + 5]
+        return ".".join(labels), kind, query[12:at + 5]
 
     def _answer(self, query, send, by_tcp):
         name, kind, question = self._read_question(query)

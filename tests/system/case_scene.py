@@ -3,17 +3,19 @@
 Worlds of cases about names and addresses run in a network of their own (see in_own_network), in which every
 address of the internet is this machine, so that the case sees which one was dialled:
 
+    own ADDRESS                         this machine has this one, too, as long as the case runs
     dialled ADDRESS... | dialled nothing
 """
 import os
 import re
+import subprocess
 import sys
 
 from case_resolver import TYPES, ScriptedResolver
 from case_server import Server, hello_parts
 from place import wait_for
 
-WORDS = {"dns", "resolver", "dialled", "certificate", "server", "hello", "connections"}
+WORDS = {"dns", "resolver", "own", "dialled", "certificate", "server", "hello", "connections"}
 BYTES = {"alpn", "first", "instead", "greets", "hello", "data", "raw"}
 LISTS = {"extension", "extensions"}
 
@@ -66,9 +68,18 @@ class Scene:
         self.resolver = place.resolver = ScriptedResolver(answers)
         self.server = Server(place)
         place.upstream.open = self.server.open
+        self.own = set()
+
+    def _own(self, case, values):
+        """The daemon's dialer hears of it from the kernel before it hears of the request."""
+        wanted = {values.fill(line) for line in case.words("own")}
+        for address in wanted ^ self.own:
+            subprocess.run(["ip", "addr", "add" if address in wanted else "del", address, "dev", "lo"], check=True)
+        self.own = wanted
 
     def begin(self, case, values, host):
         """host: of the authority that the case aims at."""
+        self._own(case, values)
         lines = []
         for line in case.words("dns"):
             name, kind, rest = (values.fill(line) + "  ").split(" ", 2)

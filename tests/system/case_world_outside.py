@@ -30,6 +30,7 @@ service api {
     credential key-a { in header authorization scheme bearer }
     operation every { GET POST /; GET POST /** }
 }
+service walled { host walled.dns.test; never all }
 service inside {
     host inside.allowed.test
     port {port}

@@ -585,8 +585,8 @@ class Runner:
         return script
 
     def _run_once(self, case, values, at, data, reply, reply_at):
-        """Once more where the case before this one left a connection in the making: what came late was that one's."""
-        unsettled, self.unsettled = self.unsettled, "incomplete" in case.words("upstream")
+        """Once more where the case before this one left a connection or a question in the making: what came late was that one's."""
+        unsettled, self.unsettled = self.unsettled, "incomplete" in case.words("upstream") or case.has("dns")
         try:
             self._try_once(case, values, at, data, reply, reply_at)
         except AssertionError:

@@ -34,6 +34,11 @@ HOST = "not exeat's: the network around it must leave the sandbox no other way (
 
 NOTES = {
     "HC-07": "the policy takes A-labels only",
+    "IP-14": "records tell country and network; no rule reads them yet. A broken database: no start",
+    "DN-05": "a lane's new names are limited by the minute; what labels carry is a residual (threat model)",
+    "TU-05": "nothing is fetched: no CRL, no OCSP (docs/tls.md)",
+    "TU-10": "more than 100 KB of certificates are not read; curves of the upstream's own making are refused",
+    "TU-12": "of TLS; for HTTP compression see RF-02",
     "TI-03": H2,
     "TI-06": "an address in SNI is refused as another name would be",
     "CT-09": "not built: SOCKS is not spoken, its first byte is refused",

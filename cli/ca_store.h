@@ -1,18 +1,22 @@
 /*
  * The CA's files in the state directory: ca/ca.key (0600) and ca/ca.pem, ca/previous.pem while a
- * rotation overlaps, and what everybody may read: public/ca.pem (our certificates, the new one
- * first) and public/bundle.pem (the system's roots and ours). Every file is replaced as a whole; a
- * rotation that was interrupted is taken up again by the next one.
+ * rotation overlaps, and with each change what everybody may read (public.h), our certificates with
+ * the new one first. What is made belongs to whom the state directory belongs, also when root makes
+ * it. Every file is replaced as a whole; a rotation that was interrupted is taken up
+ * again by the next one.
  */
 #ifndef CLI_CA_STORE_H
 #define CLI_CA_STORE_H
 
 #include "base/bytes.h"
 
-enum { CA_FILE_MAX = 64 * 1024, CA_BUNDLE_MAX = 4 << 20 };
+#include <limits.h>
+
+enum { CA_FILE_MAX = 64 * 1024 };
 
 struct ca_store {
     int ca, public; /* the directories, open; ca is locked against another command */
+    char public_path[PATH_MAX];
 };
 
 /* Opens state/ca and state/public, made when `make`. ERR_SYSTEM (errno), ERR_AGAIN: another command has them. */
@@ -29,7 +33,5 @@ MUST_USE int ca_store_finish(struct ca_store *s);
 
 /* Appends public/ca.pem below state. ERR_MISSING, ERR_SYSTEM. */
 MUST_USE int ca_store_certificates(const char *state, struct buf *out);
-/* Appends the system's roots, if there are any; with our own certificates behind them it is a bundle. */
-MUST_USE int ca_store_system_roots(struct buf *out);
 
 #endif

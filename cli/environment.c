@@ -5,20 +5,24 @@
 
 #include <string.h>
 
-enum { VARIABLE_SIZE = 80 };
+enum { VARIABLE_SIZE = 80, VALUE_MAX = 64 * 1024 };
 
 enum kind {
     PROXY,  /* the proxy's URL */
     SOCKET, /* path of the sandbox's Unix socket */
-    BUNDLE, /* replaces the system's roots */
-    CA,     /* adds to the system's roots */
+    PUBLIC, /* path of one of the public files (public.h) */
+    FOLDER, /* the default folder, then that of the public files */
+    JAVA,   /* properties */
     FIXED,
 };
+
+#define BUNDLE PUBLIC, "bundle.pem" /* replaces the system's roots */
+#define CA PUBLIC, "ca.pem"         /* adds to the system's roots */
 
 static const struct variable {
     const char *name;
     enum kind kind;
-    const char *value; /* FIXED */
+    const char *value; /* FIXED; name of the file */
 } variables[] = {
     {"http_proxy", PROXY, NULL},
     {"https_proxy", PROXY, NULL},
@@ -36,27 +40,32 @@ static const struct variable {
     {"CARGO_HTTP_PROXY", PROXY, NULL},
     {"NODE_USE_ENV_PROXY", FIXED, "1"},
     {"GIT_HTTP_PROXY_AUTHMETHOD", FIXED, "basic"},
+    {"PERL_LWP_ENV_PROXY", FIXED, "1"},
     {"EXEAT_SOCKET", SOCKET, NULL},
-    {"SSL_CERT_FILE", BUNDLE, NULL},
-    {"CURL_CA_BUNDLE", BUNDLE, NULL},
-    {"REQUESTS_CA_BUNDLE", BUNDLE, NULL},
-    {"PIP_CERT", BUNDLE, NULL},
-    {"AWS_CA_BUNDLE", BUNDLE, NULL},
-    {"npm_config_cafile", BUNDLE, NULL},
-    {"YARN_HTTPS_CA_FILE_PATH", BUNDLE, NULL},
-    {"GIT_SSL_CAINFO", BUNDLE, NULL},
-    {"CARGO_HTTP_CAINFO", BUNDLE, NULL},
-    {"NIX_SSL_CERT_FILE", BUNDLE, NULL},
-    {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", BUNDLE, NULL},
-    {"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", BUNDLE, NULL},
-    {"HTTPLIB2_CA_CERTS", BUNDLE, NULL},
-    {"PERL_LWP_SSL_CA_FILE", BUNDLE, NULL},
-    {"HTTPS_CA_FILE", BUNDLE, NULL},
-    {"BUNDLE_SSL_CA_CERT", BUNDLE, NULL},
-    {"COMPOSER_CAFILE", BUNDLE, NULL},
-    {"CODEX_CA_CERTIFICATE", BUNDLE, NULL},
-    {"NODE_EXTRA_CA_CERTS", CA, NULL},
-    {"DENO_CERT", CA, NULL},
+    {"SSL_CERT_FILE", BUNDLE},
+    {"CURL_CA_BUNDLE", BUNDLE},
+    {"REQUESTS_CA_BUNDLE", BUNDLE},
+    {"PIP_CERT", BUNDLE},
+    {"AWS_CA_BUNDLE", BUNDLE},
+    {"npm_config_cafile", BUNDLE},
+    {"YARN_HTTPS_CA_FILE_PATH", BUNDLE},
+    {"GIT_SSL_CAINFO", BUNDLE},
+    {"CARGO_HTTP_CAINFO", BUNDLE},
+    {"NIX_SSL_CERT_FILE", BUNDLE},
+    {"GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", BUNDLE},
+    {"CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", BUNDLE},
+    {"HTTPLIB2_CA_CERTS", BUNDLE},
+    {"PERL_LWP_SSL_CA_FILE", BUNDLE},
+    {"HTTPS_CA_FILE", BUNDLE},
+    {"BUNDLE_SSL_CA_CERT", BUNDLE},
+    {"COMPOSER_CAFILE", BUNDLE},
+    {"CODEX_CA_CERTIFICATE", BUNDLE},
+    {"NODE_EXTRA_CA_CERTS", CA},
+    {"DENO_CERT", CA},
+    {"WGETRC", PUBLIC, "wgetrc"},
+    {"APT_CONFIG", PUBLIC, "apt.conf"},
+    {"PHP_INI_SCAN_DIR", FOLDER, NULL},
+    {"JAVA_TOOL_OPTIONS", JAVA, NULL},
 };
 
 enum { N_VARIABLES = sizeof variables / sizeof *variables };
@@ -69,19 +78,52 @@ static const char *const reserved[] = {
     "PS4",
 };
 
-static struct view value_of(const struct environment *e, const struct variable *v) {
+/* Java knows the proxy's host and port only; a token has no place in its properties. */
+static void put_java(const struct environment *e, struct buf *out) {
+    if (!view_is_empty(e->proxy_host))
+        buf_printf(out,
+                   "-Dhttp.proxyHost=%.*s -Dhttp.proxyPort=%u "
+                   "-Dhttps.proxyHost=%.*s -Dhttps.proxyPort=%u ",
+                   VIEW_ARG(e->proxy_host), e->proxy_port, VIEW_ARG(e->proxy_host), e->proxy_port);
+    buf_printf(out, "\"-Djavax.net.ssl.trustStore=%.*s/roots.p12\"", VIEW_ARG(e->public));
+}
+
+/* Appends nothing for a variable that this sandbox has no use for. */
+static void put_value(const struct environment *e, const struct variable *v, struct buf *out) {
     switch (v->kind) {
     case PROXY:
-        return e->proxy_url;
+        buf_put(out, e->proxy_url);
+        break;
     case SOCKET:
-        return e->socket;
-    case BUNDLE:
-        return e->bundle;
-    case CA:
-        return e->ca;
-    default:
-        return view_str(v->value);
+        buf_put(out, e->socket);
+        break;
+    case PUBLIC:
+        buf_printf(out, "%.*s/%s", VIEW_ARG(e->public), v->value);
+        break;
+    case FOLDER:
+        buf_printf(out, ":%.*s", VIEW_ARG(e->public));
+        break;
+    case JAVA:
+        put_java(e, out);
+        break;
+    case FIXED:
+        buf_put_str(out, v->value);
+        break;
     }
+}
+
+/* Calls put for each of the table's variables that has a value. */
+static void put_variables(const struct environment *e, struct buf *out,
+                          void (*put)(struct buf *out, const char *name, struct view value)) {
+    struct buf value;
+    buf_init(&value, VALUE_MAX);
+    for (size_t i = 0; i < N_VARIABLES; i++) {
+        buf_reset(&value);
+        put_value(e, &variables[i], &value);
+        if (buf_len(&value) > 0)
+            put(out, variables[i].name, buf_view(&value));
+    }
+    buf_free(&value);
 }
 
 /* ---- credentials ---- */
@@ -142,11 +184,7 @@ static void put_export(struct buf *out, const char *name, struct view value) {
 
 void environment_write_sh(const struct environment *e, struct buf *out) {
     char name[VARIABLE_SIZE];
-    for (size_t i = 0; i < N_VARIABLES; i++) {
-        struct view value = value_of(e, &variables[i]);
-        if (!view_is_empty(value))
-            put_export(out, variables[i].name, value);
-    }
+    put_variables(e, out, put_export);
     for (size_t i = 0; i < e->n_credentials; i++) {
         if (variable_at(e, i, name))
             put_export(out, name, e->credentials[i].placeholder);
@@ -163,11 +201,7 @@ void environment_write_json(const struct environment *e, struct buf *out) {
     buf_put_str(out, "{");
     json_put_text(out, "sandbox", e->sandbox);
     buf_put_str(out, ",\"variables\":{");
-    for (size_t i = 0; i < N_VARIABLES; i++) {
-        struct view value = value_of(e, &variables[i]);
-        if (!view_is_empty(value))
-            json_put_text(out, variables[i].name, value);
-    }
+    put_variables(e, out, json_put_text);
     for (size_t i = 0; i < e->n_credentials; i++)
         if (variable_at(e, i, name))
             json_put_text(out, name, e->credentials[i].placeholder);

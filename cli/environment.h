@@ -12,12 +12,11 @@ enum { CREDENTIALS_MAX = 256 };
 
 struct environment {
     struct view sandbox;
-    struct view
-        proxy_url; /* "http://127.0.0.1:3128"; empty: the sandbox's listener is a Unix socket */
+    struct view proxy_url;  /* "http://127.0.0.1:3128"; empty: the listener is a Unix socket */
+    struct view proxy_host; /* of the URL, which may also hold a token */
+    unsigned proxy_port;
     struct view socket; /* its path, or empty */
-    struct view
-        bundle;     /* PEM: the system's roots and ours, for variables that replace the system's */
-    struct view ca; /* PEM: ours alone, for variables that add to them */
+    struct view public; /* path of the directory of the public files (public.h) */
     struct {
         struct view name, placeholder;
     } credentials[CREDENTIALS_MAX];

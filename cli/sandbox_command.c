@@ -52,20 +52,19 @@ static void put_address(const struct address *a, struct buf *out) {
     buf_printf(out, a->family == 4 ? "%s" : "[%s]", text);
 }
 
-static void put_url(const struct config_lane *lane, const struct config_listener *l,
-                    const struct environment *e, struct view token, struct buf *out) {
+static void put_url(const struct config_lane *lane, const struct environment *e, struct view token,
+                    struct buf *out) {
     buf_put_str(out, "http://");
     if (lane->shared)
         buf_printf(out, "%.*s:%.*s@", VIEW_ARG(e->sandbox), VIEW_ARG(token));
-    put_address(&l->address, out);
-    buf_printf(out, ":%u", l->port);
+    buf_printf(out, "%.*s:%u", VIEW_ARG(e->proxy_host), e->proxy_port);
 }
 
 /* ---- add ---- */
 
-static void put_path(const struct config *c, const char *name, struct buf *out) {
+static void put_public(const struct config *c, struct buf *out) {
     char state[PATH_MAX];
-    buf_printf(out, "%s/%s", realpath(c->state, state) ? state : c->state, name);
+    buf_printf(out, "%s/public", realpath(c->state, state) ? state : c->state);
 }
 
 static int print(const struct environment *e, bool json) {
@@ -83,28 +82,30 @@ static int print(const struct environment *e, bool json) {
 static int show(const struct config *c, struct view answer, bool json) {
     struct environment e = {.n_credentials = 0};
     struct view token;
-    struct buf url, bundle, ca;
+    struct buf host, url, public;
     if (environment_read_issued(answer, &e, &token) != 0)
         return cli_fail(EXIT_NO, "the daemon's answer is malformed");
     const struct config_lane *lane = find_lane(c, e.sandbox);
     const struct config_listener *l = lane ? find_listener(c, lane->id) : NULL;
     if (!l)
         return cli_fail(EXIT_INVALID, "no `listen` of the configuration is for this sandbox");
+    buf_init(&host, URL_MAX);
     buf_init(&url, URL_MAX);
-    buf_init(&bundle, PATH_MAX);
-    buf_init(&ca, PATH_MAX);
-    put_path(c, "public/bundle.pem", &bundle);
-    put_path(c, "public/ca.pem", &ca);
-    if (!l->is_unix)
-        put_url(lane, l, &e, token, &url);
+    buf_init(&public, PATH_MAX);
+    put_public(c, &public);
+    if (!l->is_unix) {
+        put_address(&l->address, &host);
+        e.proxy_host = buf_view(&host);
+        e.proxy_port = l->port;
+        put_url(lane, &e, token, &url);
+    }
     e.socket = view_str(l->path);
     e.proxy_url = buf_view(&url);
-    e.bundle = buf_view(&bundle);
-    e.ca = buf_view(&ca);
+    e.public = buf_view(&public);
     int code = print(&e, json);
+    buf_free(&host);
     buf_free(&url);
-    buf_free(&bundle);
-    buf_free(&ca);
+    buf_free(&public);
     return code;
 }
 
@@ -172,8 +173,9 @@ int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
     static const struct list_column columns[] = {
         {"NAME", "name", LIST_TEXT},
         {"DECLARED", "declared", LIST_YES_NO},
-        {"ISSUED", "registered", LIST_YES_NO},
-        {"CREDENTIALS", "credentials", LIST_WORDS},
+        {"REGISTERED", "registered", LIST_YES_NO},
+        {"ISSUED", "issued", LIST_WORDS},
+        {"ONLY GRANTED", "not_issued", LIST_WORDS},
         {NULL, NULL, LIST_TEXT},
     };
     static const struct option_spec none[] = {{NULL, NULL, NULL}};

@@ -17,8 +17,9 @@ static const char answer[] = "{\"name\":\"worker\",\"token\":\"ext_abc\",\"place
 
 static struct environment read_answer(void) {
     struct environment e = {.proxy_url = VIEW("http://127.0.0.1:3128"),
-                            .bundle = VIEW("/state/public/bundle.pem"),
-                            .ca = VIEW("/it's/ca.pem")};
+                            .proxy_host = VIEW("127.0.0.1"),
+                            .proxy_port = 3128,
+                            .public = VIEW("/it's")};
     struct view token;
     assert_int_equal(environment_read_issued(view_str(answer), &e, &token), 0);
     assert_true(view_equal(token, VIEW("ext_abc")));
@@ -66,9 +67,15 @@ static void the_shell_gets_lines_fit_for_eval(void **state) {
         "export NO_PROXY='localhost,127.0.0.1,::1'\n",
         "export NODE_USE_ENV_PROXY='1'\n",
         "export GIT_HTTP_PROXY_AUTHMETHOD='basic'\n",
-        "export SSL_CERT_FILE='/state/public/bundle.pem'\n",
+        "export SSL_CERT_FILE='/it'\\''s/bundle.pem'\n",
         "export NODE_EXTRA_CA_CERTS='/it'\\''s/ca.pem'\n",
         "export DENO_CERT='/it'\\''s/ca.pem'\n",
+        "export WGETRC='/it'\\''s/wgetrc'\n",
+        "export APT_CONFIG='/it'\\''s/apt.conf'\n",
+        "export PHP_INI_SCAN_DIR=':/it'\\''s'\n",
+        "export JAVA_TOOL_OPTIONS='-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 "
+        "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=3128 "
+        "\"-Djavax.net.ssl.trustStore=/it'\\''s/roots.p12\"'\n",
         "export DEMO_KEY='sk-exeat1'\n",
         "# credential demo.key: its variable would hide another one\n",
         "# credential path: its variable would hide another one\n",
@@ -112,11 +119,12 @@ static void a_unix_listener_gives_no_proxy_url(void **state) {
     struct environment e = read_answer();
     struct buf b;
     (void)state;
-    e.proxy_url = VIEW("");
+    e.proxy_url = e.proxy_host = VIEW("");
     e.socket = VIEW("/run/exeat/ci.sock");
     buf_init(&b, 65536);
     environment_write_sh(&e, &b);
     assert_false(has(&b, "http_proxy"));
+    assert_false(has(&b, "proxyHost"));
     assert_true(has(&b, "export EXEAT_SOCKET='/run/exeat/ci.sock'\n"));
     buf_free(&b);
 }

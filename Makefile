@@ -101,6 +101,10 @@ check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline
 unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzing seeds
 	@python3 tests/run.py --build $(B) --only unit,fuzz $(ARGS)
 
+.PHONY: soak
+soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
+	@python3 tests/soak/soak.py --build $(B) --time $(TIME)
+
 .PHONY: interop
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)
 	@python3 tests/run.py --build $(B) --only system --match clients

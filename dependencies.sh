@@ -2,7 +2,7 @@
 # Installs what is missing of the Debian packages that building and testing need. Asks for sudo when
 # not root; does nothing, quickly and offline, when everything is there.
 #
-#   dependencies.sh [test] [bench] [interop]
+#   dependencies.sh [test] [bench] [interop] [soak]
 set -euo pipefail
 
 packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev libsqlite3-dev libseccomp-dev zlib1g-dev
@@ -12,6 +12,7 @@ for extra in "$@"; do
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl" ;;
     interop) packages="$packages testssl.sh git nodejs golang-go python3-requests" ;;
+    soak) packages="$packages util-linux slowhttptest" ;;
     *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;
     esac
 done

@@ -368,8 +368,7 @@ class Place:
 
     def pids(self):
         """(role, lane) to pid of every process of the daemon that is there, by its status."""
-        self.exeat("status", "--json", check=False)
-        status = json.loads(self.last.stdout or b'{"processes":[]}')
+        status = json.loads(self.exeat("status", "--json", check=False) or '{"processes":[]}')
         return {(p["role"], p.get("lane", 0)): p["pid"] for p in status["processes"] if p.get("pid", 0) > 1}
 
     def stop(self):

@@ -16,7 +16,8 @@ enum {
 /* ---- fields ---- */
 
 /* Hints that would lead clients past exeat, and what speaks of us (RS-10, AD-10). */
-static const char *const dropped[] = {"alt-svc",
+static const char *const dropped[] = {"exeat-refusal",
+                                      "alt-svc",
                                       "alt-used",
                                       "proxy-authenticate",
                                       "proxy-authentication-info",

@@ -36,6 +36,11 @@ static const struct {
     {"X-Envoy-Original-Path", true, true},
     {"X-Host", true, true},
     {"Request-Range", true, true},
+    {"Method-Override", true, true},
+    {"HTTP-Method-Override", true, true},
+    {"X-Method", true, true},
+    {"_method", true, true},
+    {"Access-Control-Request-Method", false, false},
     /* ours, but not to be taken out: the request needs them */
     {"host", false, true},
     {"cookie", false, true},

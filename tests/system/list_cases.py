@@ -84,6 +84,8 @@ NO_RULE_READS_BODIES = "not built: rules read no bodies yet; the path of a rule 
 NOTES.update({
     "CT-06": "test_exhaustion keeps tunnels open; no state says that a connection was approved",
     "RF-08": "medians of classes, interleaved; see the test's own words",
+    "WC-06": "not built: policies have no regular expressions, only stars for whole labels and segments",
+    "WC-07": "not built: there is one policy, and a grant can only take from what its service names",
     "RX-01": "slowhttptest itself: the soak", "RX-07": "a churn of seconds; an hour of it is the soak's",
     "RX-10": "address space instead of a cgroup: every allocation fails, not the process",
     "BR-13": "an address is denied as a name is: `never all` of a service of that address",

@@ -19,10 +19,17 @@ enum { CA_YEARS_DAYS = 3650, KEY_SIZE = 4096 };
 
 /* ---- directories ---- */
 
+/* Made by root in a state that is the daemon's user's, it is his. */
+static bool prepare(const char *path, const char *state, mode_t mode) {
+    struct stat st;
+    return chmod(path, mode) == 0 && stat(state, &st) == 0 &&
+           (st.st_uid == geteuid() || chown(path, st.st_uid, st.st_gid) == 0);
+}
+
 static int open_directory(const char *state, const char *name, mode_t mode, bool make) {
     char path[4096];
     snprintf(path, sizeof path, "%s%s%s", state, *name ? "/" : "", name);
-    if (make && mkdir(path, mode) == 0 && chmod(path, mode) != 0)
+    if (make && mkdir(path, mode) == 0 && !prepare(path, state, mode))
         return -1;
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }

@@ -69,6 +69,12 @@ static mode_t mode_of(const struct place *p, const char *name) {
     return st.st_mode & 07777;
 }
 
+static uid_t owner_of(const struct place *p, const char *name) {
+    struct stat st;
+    assert_int_equal(stat(path_of(p, name), &st), 0);
+    return st.st_uid;
+}
+
 static struct buf content_of(const struct place *p, const char *name) {
     struct buf b;
     buf_init(&b, 4 << 20);
@@ -364,11 +370,36 @@ static void ad_05_a_rotation_killed_at_any_moment_ends_well(void **state) {
     place_close(&p);
 }
 
+static void what_root_makes_in_the_daemons_state_is_the_daemons(void **state) {
+    static const char *const made[] = {"ca",           "public",          "ca/ca.key",
+                                       "ca/ca.pem",    "ca/previous.pem", "public/ca.pem",
+                                       "public/wgetrc"};
+    enum { DAEMON = 61799 };
+    struct place p;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    place_open(&p);
+    ca_store_close(&p.store);
+    assert_int_equal(rmdir(path_of(&p, "ca")), 0);
+    assert_int_equal(rmdir(path_of(&p, "public")), 0);
+    assert_int_equal(chown(p.state, DAEMON, DAEMON), 0);
+    assert_int_equal(ca_store_open(p.state, true, &p.store), 0);
+    assert_int_equal(ca_store_init(&p.store, NOW), 0);
+    assert_int_equal(ca_store_rotate(&p.store, NOW), 0);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (owner_of(&p, made[i]) != DAEMON)
+            fail_msg("%s belongs to uid %u", made[i], (unsigned)owner_of(&p, made[i]));
+    assert_int_equal(mode_of(&p, "ca/ca.key"), 0600);
+    place_close(&p);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ad_02_a_new_ca_has_the_modes_that_keep_its_key),
         cmocka_unit_test(clients_that_read_settings_files_find_the_bundle_in_them),
         cmocka_unit_test(public_files_are_readable_whatever_the_umask),
+        cmocka_unit_test(what_root_makes_in_the_daemons_state_is_the_daemons),
         cmocka_unit_test(ad_03_two_installations_differ_in_name_and_key),
         cmocka_unit_test(nothing_is_ever_overwritten_by_init),
         cmocka_unit_test(two_commands_do_not_work_at_once),

@@ -31,8 +31,7 @@ static void send_registry(void *ctx) {
     struct broker *b = ctx;
     struct buf registry;
     buf_init(&registry, CHANNEL_BODY_MAX);
-    if (b->custody.vault)
-        issue_registry(vault_inventory(b->custody.vault), &registry);
+    issue_registry(b->custody.vault ? vault_inventory(b->custody.vault) : NULL, &registry);
     struct buf *out = channel_begin(child_channel(b->child), ROLE_REGISTRY, 0, 0);
     buf_put_block(out, buf_view(&registry));
     channel_end(child_channel(b->child));
@@ -126,13 +125,18 @@ static void on_commit(void *ctx, uint32_t generation) {
 static void on_status(void *ctx, struct buf *out) {
     struct broker *b = ctx;
     const struct custody *c = &b->custody;
+    struct buf trouble;
     json_put_text(out, "vault", c->vault ? VIEW("open") : VIEW("locked"));
     if (c->vault) {
         json_put_number(out, "vault_state", vault_counter(c->vault));
         json_put_number(out, "secrets", vault_inventory(c->vault)->n_secrets);
         json_put_number(out, "sandboxes", vault_inventory(c->vault)->n_sandboxes);
     } else {
-        json_put_text(out, "why", view_str(c->why));
+        buf_init(&trouble, 2 * VAULT_WHY_SIZE);
+        buf_printf(&trouble, "the vault is locked, and requests with a credential are refused: %s",
+                   c->why);
+        json_put_text(out, "trouble", buf_view(&trouble));
+        buf_free(&trouble);
     }
     json_put_number(out, "lanes", lender_lanes(b->lender));
     json_put_number(out, "leases", c->lent);

@@ -120,7 +120,9 @@ static void registry_put_sandbox(const struct vault_sandbox *s, struct buf *out)
 }
 
 void issue_registry(const struct inventory *v, struct buf *out) {
-    for (size_t i = 0; i < v->n_sandboxes; i++)
+    if (!v)
+        registry_put(out, &(struct registry_entry){.kind = REGISTRY_LOCKED});
+    for (size_t i = 0; v && i < v->n_sandboxes; i++)
         registry_put_sandbox(&v->sandboxes[i], out);
 }
 

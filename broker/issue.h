@@ -38,7 +38,7 @@ void issued_free(struct issued *i);
 /* {"name":...,"token":...,"placeholders":[{"credential":...,"value":...}],"replaces":false} */
 void issued_write(const struct issued *i, struct buf *out);
 
-/* The registry (policy/bundle.h) of all that is issued, always in the same order. */
+/* The registry (policy/bundle.h) of all that is issued, always in the same order. NULL: the vault is locked. */
 void issue_registry(const struct inventory *v, struct buf *out);
 
 /*

@@ -83,7 +83,7 @@ issued_find(const struct generation *g, const uint8_t *fingerprint, enum registr
 }
 
 static int issued_build(struct generation *g, struct view registry) {
-    struct registry_entry e;
+    struct registry_entry e = {0};
     size_t n = 0;
     g->strings = malloc(registry.n + 1);
     if (!g->strings)
@@ -92,6 +92,7 @@ static int issued_build(struct generation *g, struct view registry) {
     registry.p = (const uint8_t *)g->strings;
     for (struct view rest = registry; registry_next(&rest, &e);)
         n++;
+    g->locked = n == 1 && e.kind == REGISTRY_LOCKED;
     g->n_issued = 16;
     while (g->n_issued < n * 2)
         g->n_issued *= 2;

@@ -20,6 +20,7 @@ struct generation {
     bool shared;
     bool audit_durable;
     struct trust *trust;
+    bool locked;           /* the vault is: whether anything was issued is not known */
     struct issued *issued; /* the registry, as a hash table */
     size_t n_issued;       /* a power of two */
     char *strings;         /* what the entries' views point into */

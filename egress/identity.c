@@ -60,6 +60,10 @@ int identity_find(struct lane *l, size_t n_fields, struct view value, char name[
         return view_cstr(view_str(l->now->names), name, IDENTITY_SIZE);
     if (n_fields == 1 && by_token(l, value, name) == 0)
         return 0;
+    if (l->now->locked) {
+        *why = REASON_BROKER_UNAVAILABLE;
+        return ERR_DENIED;
+    }
     /* A client that is asked first has not failed; only wrong credentials count. */
     if (n_fields > 0 &&
         !bucket_take(&l->auth_failures, loop_now(l->loop), lane_limit(l, LIMIT_AUTH_FAILURES)))

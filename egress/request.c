@@ -188,6 +188,9 @@ void request_judge(struct exchange *ex) {
                                   .materials = &ex->materials,
                                   .placeholder_elsewhere = elsewhere};
     ex->verdict = policy_judge(ex->generation->policy, &facts);
+    /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
+    if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
+        ex->verdict.reason = REASON_BROKER_UNAVAILABLE;
     if (ex->verdict.allow && ex->verdict.swap >= 0)
         digest_sha256(ex->materials.at[ex->verdict.swap].token, ex->fingerprint);
 }

@@ -140,11 +140,19 @@ static void put_request(struct record *r, const struct lane *l, const struct tra
     record_number(r, FIELD_GENERATION, t->generation);
 }
 
+/* Where nobody knows better: what the operator must mend. */
+static struct view detail_of(const struct lane *l, const struct trail *t) {
+    bool locked = t->verdict.reason == REASON_BROKER_UNAVAILABLE && l->now && l->now->locked;
+    return locked && view_is_empty(t->detail)
+               ? VIEW("the vault is locked: `exeat status` tells why")
+               : t->detail;
+}
+
 static void put_verdict(struct record *r, const struct lane *l, const struct trail *t) {
     const struct verdict *v = &t->verdict;
     record_str(r, FIELD_VERDICT, v->allow ? "allow" : "deny");
     record_str(r, FIELD_REASON, reason_info(v->reason)->code);
-    record_text(r, FIELD_DETAIL, t->detail);
+    record_text(r, FIELD_DETAIL, detail_of(l, t));
     put_rule(r, &v->at);
     if (v->service)
         record_text(r, FIELD_SERVICE, service_name(v->service));

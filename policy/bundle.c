@@ -132,6 +132,8 @@ void registry_put(struct buf *out, const struct registry_entry *e) {
 }
 
 static bool entry_is_good(const struct registry_entry *e) {
+    if (e->kind == REGISTRY_LOCKED)
+        return e->sandbox.n == 0 && e->credential.n == 0;
     if (!name_fits(e->sandbox, SANDBOX_NAME_MAX))
         return false;
     return e->kind == REGISTRY_PLACEHOLDER ? name_fits(e->credential, CREDENTIAL_NAME_MAX)

@@ -58,11 +58,16 @@ bool lane_sandbox(struct view *rest, struct view *name);
  * sandbox's proxy token, or of a placeholder with its sandbox and credential.
  * Random values of at least 128 bits need no salt.
  */
-enum registry_kind { REGISTRY_TOKEN = 1, REGISTRY_PLACEHOLDER = 2 };
+enum registry_kind {
+    REGISTRY_TOKEN = 1,
+    REGISTRY_PLACEHOLDER = 2,
+    REGISTRY_LOCKED =
+        3, /* alone, without names: the vault is locked, and who holds what is not known */
+};
 
 struct registry_entry {
     enum registry_kind kind;
-    struct view sandbox;
+    struct view sandbox;    /* but for REGISTRY_LOCKED */
     struct view credential; /* REGISTRY_PLACEHOLDER */
     uint8_t fingerprint[FINGERPRINT_SIZE];
 };

@@ -791,7 +791,10 @@ static void ad_06_a_vault_that_cannot_be_opened_is_locked_and_says_why(void **st
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stop(w);
         start(w, view_str(cases[i].key));
-        assert_int_equal(registry_of(last_of(&w->parent, ROLE_REGISTRY)).n, 0);
+        struct view registry = registry_of(last_of(&w->parent, ROLE_REGISTRY));
+        struct registry_entry only;
+        assert_true(registry_next(&registry, &only) && only.kind == REGISTRY_LOCKED);
+        assert_int_equal(registry.n, 0);
         assert_refused(ask_lease(w, 0, &a), REASON_BROKER_UNAVAILABLE);
         assert_int_equal(ask(w, BROKER_SECRET_LIST, NULL, &text), ERR_DENIED);
         assert_true(view_search(text, view_str(cases[i].says)) < text.n);

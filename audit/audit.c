@@ -2,6 +2,7 @@
 
 #include "audit/ledger.h"
 #include "base/child.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "policy/bundle.h"
@@ -35,6 +36,7 @@ struct audit {
     struct loop *loop;
     struct child *child;
     int dir;
+    const char *path;      /* of dir */
     struct ledger *ledger; /* NULL as long as the log cannot be opened */
     struct peer *peers;    /* in the order in which they came */
     struct deferred flush;
@@ -43,6 +45,7 @@ struct audit {
     uint64_t sign_seconds, prepared_sign_seconds;
     char policy[2 * DIGEST_SIZE + 1]; /* SHA-256 of the prepared policy's text */
     bool down;
+    char why[512]; /* it is down */
     uint64_t down_since;
     struct record record;
     uint8_t packet[RECORD_SIZE + 1]; /* one more, to see what is too long */
@@ -104,7 +107,8 @@ static struct record *event_of(struct audit *a, const char *name) {
 static void event_put(struct audit *a) {
     int result = a->ledger ? ledger_event(a->ledger, &a->record) : ERR_MISSING;
     if (result != 0)
-        log_warn("an event of audit's own is lost: %s", err_text(result));
+        log_warn("%s: an event of audit's own is lost: %s", a->path,
+                 a->ledger ? err_text(result) : "the log is not open");
     loop_defer(a->loop, &a->flush);
 }
 
@@ -112,9 +116,10 @@ static void event_put(struct audit *a) {
 
 static void go_down(struct audit *a, const char *what, int result) {
     int number = errno;
+    snprintf(a->why, sizeof a->why, "%s: %s: %s", a->path, what,
+             result == ERR_SYSTEM ? strerror(number) : err_text(result));
     if (!a->down) {
-        log_warn("%s: %s: producers are told to refuse", what,
-                 result == ERR_SYSTEM ? strerror(number) : err_text(result));
+        log_warn("%s: producers are told to refuse", a->why);
         a->down = true;
         a->down_since = clock_mono();
         for (struct peer *p = a->peers; p; p = p->next)
@@ -448,6 +453,13 @@ static void on_stop(void *ctx) {
     loop_stop(a->loop);
 }
 
+static void put_trouble(const struct audit *a, struct buf *out) {
+    char text[sizeof a->why + 128];
+    snprintf(text, sizeof text,
+             "%s: every request is refused; mend it, and audit goes on within a second", a->why);
+    json_put_text(out, "trouble", view_str(text));
+}
+
 static void on_status(void *ctx, struct buf *out) {
     struct audit *a = ctx;
     size_t producers = 0;
@@ -459,6 +471,8 @@ static void on_status(void *ctx, struct buf *out) {
         buf_printf(out, ",\"seq\":%llu,\"file_bytes\":%llu",
                    (unsigned long long)ledger_seq(a->ledger),
                    (unsigned long long)ledger_bytes(a->ledger));
+    if (a->down)
+        put_trouble(a, out);
 }
 
 /* ---- the process ---- */
@@ -505,6 +519,7 @@ int audit_serve(const struct role_args *args, int dir) {
     int result = 1;
     if (a && (a->loop = loop_new())) {
         a->dir = dir;
+        a->path = args->directory;
         if (audit_open(a, args)) {
             child_up(a->child, (struct view){NULL, 0});
             result = loop_run(a->loop) == 0 ? 0 : 1;

@@ -51,10 +51,41 @@ static void print_table(struct view status, const char *member, const struct lis
     buf_free(&text);
 }
 
-/* A policy that was refused leaves the running one in use, but is a "no". */
+/* Calls put, if any, for each process that cannot do its work; how many there are. */
+static size_t each_trouble(struct view status, void (*put)(struct view process, struct view why)) {
+    struct view processes, rest, process, why;
+    size_t n = 0;
+    if (!json_member(status, "processes", &processes))
+        return 0;
+    for (rest = json_array(processes); json_element(&rest, &process);) {
+        if (!json_member(process, "trouble", &why))
+            continue;
+        n++;
+        if (put)
+            put(process, why);
+    }
+    return n;
+}
+
+static void print_trouble(struct view process, struct view why) {
+    struct view value;
+    struct buf text;
+    buf_init(&text, 8192);
+    if (json_member(process, "role", &value))
+        json_text(value, &text);
+    if (json_member(process, "lane", &value))
+        buf_printf(&text, " %.*s", VIEW_ARG(value));
+    buf_put_str(&text, ": ");
+    json_text(why, &text);
+    printf("%-12s %.*s\n", "TROUBLE", VIEW_ARG(buf_view(&text)));
+    buf_free(&text);
+}
+
+/* A policy that was refused leaves the running one in use, but is a "no", and so is what does not work. */
 static int judge(struct view status) {
     struct view value;
-    return json_member(status, "policy_error", &value) ? EXIT_NO : EXIT_YES;
+    bool refused = json_member(status, "policy_error", &value);
+    return refused || each_trouble(status, NULL) > 0 ? EXIT_NO : EXIT_YES;
 }
 
 int command_status(const struct cli *cli, int argc, char **argv) {
@@ -74,6 +105,7 @@ int command_status(const struct cli *cli, int argc, char **argv) {
         print_member(status, "config", "config");
         print_member(status, "policy", "policy");
         print_member(status, "policy_error", "REFUSED");
+        each_trouble(status, print_trouble);
         print_table(status, "lanes", lane_columns);
         print_table(status, "processes", process_columns);
     }

@@ -20,6 +20,14 @@ void control_answer(struct parent *p, uint32_t ask, int code, struct view text) 
 
 /* ---- the text ---- */
 
+/* A role that runs says itself what it cannot do. */
+static void put_trouble(const struct process *of, struct buf *out) {
+    if (of->state == PROCESS_UP || of->state == PROCESS_ASLEEP)
+        return;
+    json_put_text(out, "trouble",
+                  VIEW("does not run, and what needs it is refused: the daemon's log tells why"));
+}
+
 static void put_process(const struct process *of, struct buf *out) {
     static const char *const states[] = {"down", "asleep", "starting", "up", "ending"};
     buf_put_str(out, "{");
@@ -33,6 +41,7 @@ static void put_process(const struct process *of, struct buf *out) {
     json_put_number(out, "restarts", of->restarts);
     if (of->role != ROLE_CONTROL)
         json_put_number(out, "generation", of->generation);
+    put_trouble(of, out);
     buf_put_str(out, "}");
 }
 
@@ -131,12 +140,20 @@ static bool all_told(const struct parent *p) {
     return true;
 }
 
-/* Members of one object, which cannot end it or begin another. */
+/* Members of one object, which cannot end it or begin another: none of these outside of a string. */
 static bool is_flat(struct view members) {
-    for (size_t i = 0; i < members.n; i++)
-        if (members.p[i] < 0x20 || members.p[i] > 0x7e || strchr("{}[]\\", members.p[i]))
+    bool quoted = false;
+    for (size_t i = 0; i < members.n; i++) {
+        if (quoted && members.p[i] == '\\' && i + 1 < members.n)
+            i++;
+        else if (members.p[i] == '"')
+            quoted = !quoted;
+        else if (!quoted && strchr("{}[]\\", members.p[i]))
             return false;
-    return true;
+        if (members.p[i] < 0x20 || members.p[i] > 0x7e)
+            return false;
+    }
+    return !quoted;
 }
 
 int status_take(struct process *of, struct message *m) {

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { KEY_FILE_MAX = 12 * 1024, READ_PIECE = 4096 };
@@ -22,6 +23,7 @@ struct generation {
     struct bundle bundle;
     struct policy *policy;
     char *file;
+    struct mint *mint; /* another CA, which signs from this generation on, or NULL */
 };
 
 /* A lane stays known when its egress dies, so that a restart does not refill its allowance. */
@@ -29,6 +31,7 @@ struct ca_lane {
     struct ca *ca;
     uint32_t id;
     struct channel *channel;
+    struct buf spki; /* the public key that leaves are for */
     struct mint_form *form;
     uint64_t spent_until; /* monotonic time at which the allowance will be full again */
     struct ca_lane *next;
@@ -60,16 +63,20 @@ static void key_clear(struct ca *c) {
     buf_free(&c->key);
 }
 
+/* The key comes first, and certificates that came with an earlier one do not count any more. */
+static struct buf *file_of(struct ca *c, struct view name) {
+    if (view_equal(name, VIEW("ca-key"))) {
+        c->previous = false;
+        buf_reset(&c->certificate);
+        return &c->key;
+    }
+    c->previous = c->previous || view_equal(name, VIEW("ca-previous"));
+    return view_equal(name, VIEW("ca-cert")) ? &c->certificate : NULL;
+}
+
 static int on_file(void *ctx, struct view name, int fd) {
-    struct ca *c = ctx;
-    struct buf *out = NULL;
-    if (view_equal(name, VIEW("ca-key")))
-        out = &c->key;
-    else if (view_equal(name, VIEW("ca-cert")))
-        out = &c->certificate;
-    else
-        c->previous = c->previous || view_equal(name, VIEW("ca-previous"));
-    if (!out || c->mint) {
+    struct buf *out = file_of(ctx, name);
+    if (!out) {
         close(fd);
         return 0;
     }
@@ -82,32 +89,58 @@ static int on_file(void *ctx, struct view name, int fd) {
     return file_read(fd, KEY_FILE_MAX - READ_PIECE, out);
 }
 
-/* Says in a fatal line what is wrong with the clock; false then. */
-static bool clock_is_good(const struct mint_facts *facts) {
+/* What keeps key and certificate from being used, or NULL. */
+static const char *find_fault(int result, const struct ca *c, const struct mint *m) {
     uint64_t now = now_seconds();
-    if (now < facts->validity.not_before)
-        log_fatal("the clock is before the CA certificate's beginning (%s): set the clock",
-                  facts->subject);
-    else if (now >= facts->validity.not_after)
-        log_fatal("the CA certificate has expired (%s): run `exeat ca rotate`", facts->subject);
-    else
-        return true;
-    return false;
+    if (view_is_empty(buf_view(&c->key)) || view_is_empty(buf_view(&c->certificate)))
+        return "there is no CA key or certificate: run `exeat ca init`";
+    if (result == ERR_DENIED)
+        return "the CA key does not belong to the CA certificate";
+    if (result != 0)
+        return "the CA key or certificate cannot be used: a P-256 root is needed";
+    if (now < mint_facts(m)->validity.not_before)
+        return "the clock is before the CA certificate's beginning: set the clock";
+    if (now >= mint_facts(m)->validity.not_after)
+        return "the CA certificate has expired: run `exeat ca rotate`";
+    return NULL;
 }
 
-static int key_load(struct ca *c) {
-    int result = mint_new(buf_view(&c->key), buf_view(&c->certificate), &c->mint);
-    if (view_is_empty(buf_view(&c->key)) || view_is_empty(buf_view(&c->certificate)))
-        log_fatal("there is no CA key or certificate: run `exeat ca init`");
-    else if (result == ERR_DENIED)
-        log_fatal("the CA key does not belong to the CA certificate");
-    else if (result != 0)
-        log_fatal("the CA key or certificate cannot be used: a P-256 root is needed");
+/* From the files that came; says what is wrong with them. */
+static int key_load(struct ca *c, struct mint **out) {
+    struct mint *m = NULL;
+    int result = mint_new(buf_view(&c->key), buf_view(&c->certificate), &m);
+    const char *fault = find_fault(result, c, m);
     key_clear(c);
-    if (result == 0 && !clock_is_good(mint_facts(c->mint))) {
-        mint_free(c->mint);
-        c->mint = NULL;
-        result = ERR_DENIED;
+    if (!fault) {
+        *out = m;
+        return 0;
+    }
+    if (c->mint)
+        log_warn("the new CA is not used: %s", fault);
+    else
+        log_fatal("%s", fault);
+    mint_free(m);
+    return result == 0 ? ERR_DENIED : result;
+}
+
+static int key_first(struct ca *c) {
+    int result = c->mint ? 0 : key_load(c, &c->mint);
+    if (result == 0)
+        return 0;
+    c->failed = true;
+    loop_stop(c->loop);
+    return ERR_CRYPTO;
+}
+
+/* Files that came with a reload: *out is NULL when they are of the CA in use, or none came. */
+static int key_again(struct ca *c, struct mint **out) {
+    if (view_is_empty(buf_view(&c->key)))
+        return 0;
+    int result = key_load(c, out);
+    if (result == 0 &&
+        memcmp(mint_facts(*out)->fingerprint, mint_facts(c->mint)->fingerprint, DIGEST_SIZE) == 0) {
+        mint_free(*out);
+        *out = NULL;
     }
     return result;
 }
@@ -118,6 +151,7 @@ static void generation_free(struct generation *g) {
     if (!g)
         return;
     policy_free(g->policy);
+    mint_free(g->mint);
     free(g->file);
     free(g);
 }
@@ -138,16 +172,16 @@ static int generation_read(struct view text, struct generation *g) {
 
 static int on_generation(void *ctx, uint32_t number, struct view text) {
     struct ca *c = ctx;
-    if (!c->mint && key_load(c) != 0) {
-        c->failed = true;
-        loop_stop(c->loop);
-        return ERR_CRYPTO;
-    }
+    int result = key_first(c);
+    if (result != 0)
+        return result;
     struct generation *g = calloc(1, sizeof *g);
     if (!g)
         return ERR_MEMORY;
     g->number = number;
-    int result = generation_read(text, g);
+    result = key_again(c, &g->mint);
+    if (result == 0)
+        result = generation_read(text, g);
     if (result != 0) {
         generation_free(g);
         return result;
@@ -155,15 +189,6 @@ static int on_generation(void *ctx, uint32_t number, struct view text) {
     generation_free(c->prepared);
     c->prepared = g;
     return 0;
-}
-
-static void on_commit(void *ctx, uint32_t number) {
-    struct ca *c = ctx;
-    if (!c->prepared || c->prepared->number != number)
-        return;
-    generation_free(c->current);
-    c->current = c->prepared;
-    c->prepared = NULL;
 }
 
 /* ---- judging ---- */
@@ -320,10 +345,11 @@ static struct ca_lane *lane_make(struct ca *c, uint32_t id) {
         return l;
     }
     l = calloc(1, sizeof *l);
-    if (l)
-        *l = (struct ca_lane){.ca = c, .id = id, .next = c->lanes};
-    if (l)
-        c->lanes = l;
+    if (!l)
+        return NULL;
+    *l = (struct ca_lane){.ca = c, .id = id, .next = c->lanes};
+    buf_init(&l->spki, CHANNEL_BODY_MAX);
+    c->lanes = l;
     return l;
 }
 
@@ -334,11 +360,13 @@ static int take_egress(struct ca *c, uint32_t id, struct view spki, int fd) {
         return ERR_MEMORY;
     }
     /* The key was checked before the first generation, which may still come. */
-    if (!c->mint && key_load(c) != 0) {
+    int result = key_first(c);
+    if (result != 0) {
         close(fd);
-        c->failed = true;
-        return ERR_CRYPTO;
+        return result;
     }
+    buf_reset(&l->spki);
+    buf_put(&l->spki, spki);
     if (mint_form_new(c->mint, spki, &l->form) != 0) {
         log_warn("lane %u: its public key is no P-256 key", id);
         close(fd);
@@ -369,14 +397,66 @@ static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
         audit_stream_away(&c->audit);
 }
 
+/* ---- another generation, and perhaps another CA ---- */
+
+static void record_change(struct ca *c) {
+    struct record *r = &c->record;
+    char detail[2 * DIGEST_SIZE + 8] = "sha256 ";
+    hex_encode(view_of(mint_facts(c->mint)->fingerprint, DIGEST_SIZE), detail + 7);
+    record_begin(r, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(r, FIELD_EVENT, "ca_changed");
+    record_str(r, FIELD_DETAIL, detail);
+    if (!audit_stream_ready(&c->audit) || audit_stream_write(&c->audit, r) != 0)
+        log_warn("that another CA signs is not in the audit trail");
+}
+
+static void lane_change(struct ca_lane *l) {
+    mint_form_free(l->form);
+    l->form = NULL;
+    if (mint_form_new(l->ca->mint, buf_view(&l->spki), &l->form) == 0) {
+        channel_send(l->channel, CA_CHANGED, 0, 0, VIEW(""));
+        return;
+    }
+    lane_close(l);
+    child_bad_peer(l->ca->child, ROLE_EGRESS, l->id);
+}
+
+static void use_mint(struct ca *c, struct mint *m) {
+    struct mint *before = c->mint;
+    c->mint = m;
+    for (struct ca_lane *l = c->lanes; l; l = l->next)
+        if (l->channel)
+            lane_change(l);
+    mint_free(before);
+    log_info("another CA signs: %s", mint_facts(m)->subject);
+    record_change(c);
+}
+
+static void on_commit(void *ctx, uint32_t number) {
+    struct ca *c = ctx;
+    if (!c->prepared || c->prepared->number != number)
+        return;
+    generation_free(c->current);
+    c->current = c->prepared;
+    c->prepared = NULL;
+    if (c->current->mint) {
+        use_mint(c, c->current->mint);
+        c->current->mint = NULL;
+    }
+}
+
 static void on_status(void *ctx, struct buf *out) {
     struct ca *c = ctx;
+    char hex[2 * DIGEST_SIZE + 1];
     buf_printf(out, "\"minted\":%llu,\"refused\":%llu,\"rotating\":%s",
                (unsigned long long)c->minted, (unsigned long long)c->refused,
                c->previous ? "true" : "false");
-    if (c->mint)
-        buf_printf(out, ",\"not_after\":%llu",
-                   (unsigned long long)mint_facts(c->mint)->validity.not_after);
+    if (!c->mint)
+        return;
+    const struct mint_facts *facts = mint_facts(c->mint);
+    hex_encode(view_of(facts->fingerprint, sizeof facts->fingerprint), hex);
+    buf_printf(out, ",\"not_after\":%llu,\"sha256\":\"%s\"",
+               (unsigned long long)facts->validity.not_after, hex);
 }
 
 /* ---- the process ---- */
@@ -386,6 +466,7 @@ static void ca_close(struct ca *c) {
         struct ca_lane *l = c->lanes;
         c->lanes = l->next;
         lane_close(l);
+        buf_free(&l->spki);
         free(l);
     }
     audit_stream_close(&c->audit);

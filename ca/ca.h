@@ -8,6 +8,9 @@
  * (its proxy's), and at most `new-names` a minute. Each leaf is recorded ("leaf_minted") before it
  * leaves; what is asked for and not allowed is recorded as well ("leaf_refused").
  *
+ * A reload brings key and certificate anew: another CA signs from that generation's commit on, and every
+ * egress is told to forget the leaves of the one before (CA_CHANGED).
+ *
  * It does not start with a key that is not the certificate's, nor when the clock stands outside the
  * CA's validity: every leaf would be refused by clients, and nobody would see why.
  *

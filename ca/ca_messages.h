@@ -25,6 +25,7 @@ enum {
     /* same id. u16 enum reason: host_not_allowed (not in the lane's table), rate, not_ready (another generation),
      * ca_unavailable (also when the record could not be written) */
     CA_REFUSED = 2,
+    CA_CHANGED = 3, /* id 0: another CA signs from now on. Forget the leaves of the one before. */
 };
 
 #endif

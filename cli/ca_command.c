@@ -1,5 +1,6 @@
 #include "cli/ca_store.h"
 #include "cli/client.h"
+#include "cli/json_scan.h"
 #include "cli/options.h"
 #include "cli/public.h"
 
@@ -191,13 +192,53 @@ int command_ca_export(const struct cli *cli, int argc, char **argv) {
     return code;
 }
 
-static int rotated(const struct cli *cli, const char *state) {
-    int code = show(cli, state);
+static int rotated(const struct cli *cli, const struct config *c) {
+    int code = show(cli, c->state);
+    fputs(client_daemon_runs(c->control)
+              ? "The daemon signs with the old CA until `exeat reload` (or a restart).\n"
+              : "The daemon signs with the new CA once it is started.\n",
+          stderr);
     fputs(
-        "The daemon signs with the new CA after its next restart.\n"
         "Give sandboxes the new certificates (`exeat ca export`), and when the last one that knows "
         "only the old CA is gone, run `exeat ca rotate --finish`.\n",
         stderr);
+    return code;
+}
+
+/* The fingerprint of the CA that the running daemon signs with. False: it does not tell. */
+static bool read_in_use(struct view status, struct view *sha256) {
+    struct view processes, rest, process, value, role;
+    if (!json_member(status, "processes", &processes))
+        return false;
+    for (rest = json_array(processes); json_element(&rest, &process);)
+        if (json_member(process, "role", &value) && json_word(value, &role) &&
+            view_equal(role, VIEW("ca")))
+            return json_member(process, "sha256", &value) && json_word(value, sha256);
+    return false;
+}
+
+/* Who trusts only the new CA is cut off by a daemon that signs with the old one. */
+static int check_in_use(const struct config *c) {
+    struct mint_facts facts[2];
+    struct view sha256;
+    char hex[2 * DIGEST_SIZE + 1];
+    struct buf text;
+    size_t n;
+    int result = describe_both(c->state, facts, &n);
+    if (result != 0)
+        return fail(c->state, result);
+    if (!client_daemon_runs(c->control))
+        return EXIT_YES;
+    hex_encode(view_of(facts[0].fingerprint, DIGEST_SIZE), hex);
+    buf_init(&text, CHANNEL_BODY_MAX);
+    int code = client_ask_at(c->control, CONTROL_STATUS, (struct view){NULL, 0}, -1, &text, NULL);
+    if (code == EXIT_YES && !read_in_use(buf_view(&text), &sha256))
+        code = cli_fail(EXIT_NO, "the daemon's ca does not run: which CA it signs with is not "
+                                 "known, and the old one stays; see `exeat status`");
+    else if (code == EXIT_YES && !view_equal(sha256, view_str(hex)))
+        code = cli_fail(EXIT_NO, "the daemon still signs with the old CA, which stays: run `exeat "
+                                 "reload` first");
+    buf_free(&text);
     return code;
 }
 
@@ -205,6 +246,23 @@ static int finished(const struct cli *cli, const char *state) {
     int code = show(cli, state);
     fputs("The old CA is no longer given to sandboxes.\n", stderr);
     return code;
+}
+
+static int finish_rotation(const struct cli *cli, const struct config *c, struct ca_store *store) {
+    int code = ca_store_has(store, "previous.pem") ? check_in_use(c) : EXIT_YES;
+    if (code != EXIT_YES)
+        return code;
+    int result = ca_store_finish(store);
+    if (result == ERR_MISSING)
+        return cli_fail(EXIT_NO, "no rotation overlaps");
+    return result == 0 ? finished(cli, c->state) : fail(c->state, result);
+}
+
+static int begin_rotation(const struct cli *cli, const struct config *c, struct ca_store *store) {
+    int result = ca_store_rotate(store, now_seconds());
+    if (result == ERR_EXISTS)
+        return cli_fail(EXIT_NO, "a rotation overlaps already; `exeat ca rotate --finish` ends it");
+    return result == 0 ? rotated(cli, c) : fail(c->state, result);
 }
 
 int command_ca_rotate(const struct cli *cli, int argc, char **argv) {
@@ -217,15 +275,7 @@ int command_ca_rotate(const struct cli *cli, int argc, char **argv) {
         code = open_store(cli, false, &config, &store);
     if (code != EXIT_YES)
         return code;
-    int result = finish ? ca_store_finish(&store) : ca_store_rotate(&store, now_seconds());
-    if (result == 0)
-        code = finish ? finished(cli, config.state) : rotated(cli, config.state);
-    else if (finish && result == ERR_MISSING)
-        code = cli_fail(EXIT_NO, "no rotation overlaps");
-    else if (result == ERR_EXISTS)
-        code = cli_fail(EXIT_NO, "a rotation overlaps already; `exeat ca rotate --finish` ends it");
-    else
-        code = fail(config.state, result);
+    code = finish ? finish_rotation(cli, &config, &store) : begin_rotation(cli, &config, &store);
     ca_store_close(&store);
     config_free(&config);
     return code;

@@ -56,23 +56,42 @@ int client_config(const struct cli *cli, struct config *out) {
 
 /* ---- the socket ---- */
 
-static int connect_to(const char *path, int *out) {
+/* A descriptor, or -1 (errno). */
+static int open_socket(const char *path) {
     struct sockaddr_un a = {.sun_family = AF_UNIX};
     size_t n = strlen(path);
-    if (n >= sizeof a.sun_path)
-        return cli_fail(EXIT_INVALID, "%s: the path is too long for a socket", path);
+    if (n >= sizeof a.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
     memcpy(a.sun_path, path, n);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && connect(fd, (struct sockaddr *)&a, sizeof a) == 0) {
-        *out = fd;
-        return EXIT_YES;
-    }
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
+        return fd;
     int why = errno;
-    if (fd >= 0)
-        close(fd);
-    if (why == EACCES || why == EPERM)
-        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(why));
-    return cli_fail(EXIT_UNREACHABLE, "the daemon is not reachable at %s: %s", path, strerror(why));
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+bool client_daemon_runs(const char *path) {
+    int fd = open_socket(path);
+    if (fd < 0)
+        return errno != ENOENT && errno != ECONNREFUSED;
+    close(fd);
+    return true;
+}
+
+static int connect_to(const char *path, int *out) {
+    *out = open_socket(path);
+    if (*out >= 0)
+        return EXIT_YES;
+    if (errno == ENAMETOOLONG)
+        return cli_fail(EXIT_INVALID, "%s: the path is too long for a socket", path);
+    if (errno == EACCES || errno == EPERM)
+        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
+    return cli_fail(EXIT_UNREACHABLE, "the daemon is not reachable at %s: %s", path,
+                    strerror(errno));
 }
 
 static ssize_t send_some(int s, struct view v, int fd) {

@@ -24,7 +24,9 @@ int client_config(const struct cli *cli, struct config *out);
  */
 int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
                bool *told);
-/* The same with a known socket; for tests. */
+/* False when nobody listens at that socket: nothing can have been asked. */
+bool client_daemon_runs(const char *path);
+/* The same with a known socket. */
 int client_ask_at(const char *path, uint16_t type, struct view body, int fd, struct buf *text,
                   bool *told);
 

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "daemon/parent.h"
+#include "daemon/places.h"
 #include "daemon/process.h"
 #include "policy/bundle.h"
 
@@ -51,6 +52,12 @@ static bool same_lanes(const struct parent *p, struct view text) {
     return !bundle_lane(&b, &y);
 }
 
+/* The CA may have been rotated. At the start of ca it is given its files anyway. */
+static bool renew_ca(struct parent *p) {
+    struct process *ca = process_find(p, ROLE_CA, 0);
+    return p->generation == 0 || ca->state != PROCESS_UP || place_files(p, ca);
+}
+
 static void use_loaded(struct parent *p) {
     struct reader r = reader_of(buf_view(&p->loaded));
     bool ok = read_u8(&r) == 1;
@@ -65,6 +72,11 @@ static void use_loaded(struct parent *p) {
             VIEW(
                 "listen lines were changed, removed or reordered: that takes a restart of exeatd"));
         parent_loaded(p, ERR_DENIED, view_str(p->load_error));
+        return;
+    }
+    if (!renew_ca(p)) {
+        keep_error(p, VIEW("a file of the CA cannot be used: the lines before this one tell why"));
+        parent_loaded(p, ERR_BAD, view_str(p->load_error));
         return;
     }
     buf_reset(&p->candidate);

@@ -39,6 +39,7 @@ LANE(on_credit, exchange_take_credit)
 LANE(on_malformed, exchange_take_malformed)
 LANE(on_leaf, leaf_take)
 LANE(on_leaf_refused, leaf_take_refused)
+LANE(on_ca_changed, leaf_take_changed)
 LANE(on_dialed, upstream_take_dialed)
 LANE(on_dial_refused, upstream_take_refused)
 LANE(on_lease, lease_take)
@@ -63,6 +64,7 @@ static const struct channel_rule proxy_rules[] = {
 static const struct channel_rule ca_rules[] = {
     {CA_LEAF, 0, 2 * CA_CERT_MAX + 16, on_leaf, "ca leaf"},
     {CA_REFUSED, 0, 2, on_leaf_refused, "ca refused"},
+    {CA_CHANGED, 0, 0, on_ca_changed, "ca changed"},
 };
 
 static const struct channel_rule dialer_rules[] = {
@@ -163,6 +165,9 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
     }
     if (*peer_channel(l, p))
         lose_peer(l, p);
+    /* One that was started anew may have found the files of another CA. */
+    if (role == ROLE_CA)
+        leaf_drop_all(l);
     *peer_channel(l, p) =
         channel_new(l->loop, fd, p->rules, p->n_rules, p->flags, on_peer_closed, l);
     if (l->proxy && role == ROLE_PROXY)

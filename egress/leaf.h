@@ -20,6 +20,7 @@ void leaf_forget(struct lane *l, struct tunnel *t);
 /* Answers of ca. Anything but 0 drops its channel. */
 MUST_USE int leaf_take(struct lane *l, struct message *m);
 MUST_USE int leaf_take_refused(struct lane *l, struct message *m);
+MUST_USE int leaf_take_changed(struct lane *l, struct message *m);
 /* Drops all leaves, when a generation is committed. */
 void leaf_drop_all(struct lane *l);
 

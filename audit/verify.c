@@ -1,5 +1,7 @@
 #include "audit/verify.h"
 
+#include "audit/line.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,6 +93,22 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
     return check_signature(v, &h, what);
 }
 
+/* ---- what audit itself has found ---- */
+
+static struct view value_of(struct view text, const char *name) {
+    struct line_member m;
+    return line_find(text, view_str(name), &m) == 0 ? m.value : VIEW("");
+}
+
+/* The chain is whole then, but begins anew behind what was cut or changed while audit did not run. */
+static void check_event(struct verify *v, struct view text, uint64_t seq) {
+    if (!view_equal(value_of(text, "origin"), VIEW("audit")) ||
+        !view_equal(value_of(text, "event"), VIEW("head_mismatch")))
+        return;
+    find(v, seq, "record %llu: audit found at its start that %.*s", (unsigned long long)seq,
+         VIEW_ARG(value_of(text, "detail")));
+}
+
 /* ---- one file ---- */
 
 static bool check_text(struct verify *v, struct view text, bool first_of_file) {
@@ -105,6 +123,7 @@ static bool check_text(struct verify *v, struct view text, bool first_of_file) {
     v->begun = true;
     if (!check_line(v, &line, first_of_file))
         return false;
+    check_event(v, text, line.seq);
     v->report->records++;
     v->report->last = line.seq;
     return true;

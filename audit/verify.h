@@ -3,7 +3,7 @@
  * only; the log may be written meanwhile.
  *
  * By itself it finds every record that was changed, taken out, repeated or moved, and every signed
- * head that does not fit. A log that was cut at its end, or written anew by somebody who has the
+ * head that does not fit, and what audit found at a start (head_mismatch). A log that was cut at its end, or written anew by somebody who has the
  * signing key, it finds only with a head that was exported before.
  */
 #ifndef AUDIT_VERIFY_H

@@ -315,6 +315,15 @@ static void au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_s
     place_start(&p);
     flush(&p);
     assert_int_equal(lines_with(&p, "\"event\":\"head_mismatch\""), 1);
+    struct verify_report r = verified(&p, NULL);
+    assert_false(r.good);
+    assert_string_equal(r.file, SEGMENT_CURRENT);
+    assert_true(r.line > 1 && r.seq == r.line);
+    assert_non_null(strstr(r.text, "are missing from the end of the log"));
+    /* The rest is read all the same. */
+    assert_int_equal(take(&p, "egress 1", 8, 1), 0);
+    flush(&p);
+    assert_int_equal(verified(&p, NULL).records, r.records + 1);
     place_close(&p);
 }
 

@@ -279,6 +279,7 @@ class Place:
         self.values.setdefault("port", self.upstream.port)
         self.resolver = Resolver(dns) if dns is not None else None
         self.context = None
+        self.prefix = []  # a command that starts exeatd, with its arguments
         self.scene = None  # of cases: what surrounds the daemon (case_scene.py)
 
     # ---- files ----
@@ -333,7 +334,7 @@ class Place:
 
     def launch(self):
         self.log_file = open(self.path("exeatd.log"), "ab")
-        command = [os.path.join(self.build, "exeatd"), "--config", self.path("exeat.conf")]
+        command = self.prefix + [os.path.join(self.build, "exeatd"), "--config", self.path("exeat.conf")]
         if self.misbehave:
             command += ["--misbehave", self.misbehave]
         self.daemon = subprocess.Popen(command, stdout=self.log_file, stderr=self.log_file, stdin=subprocess.DEVNULL,

@@ -1,0 +1,237 @@
+"""exeatd as a system service: who owns what, what an operator sees when it does not work, and a new CA."""
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+
+from helpers import HOSTS, ask, ask_quietly, kill_and_wait, small_place
+from place import ROOT, Report, wait_for
+
+EXEAT = 61799  # for sysusers' `-`: any uid that no user has
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path)) as f:
+        return f.read()
+
+
+def code(place, *args, stdin=None):
+    place.exeat(*args, stdin=stdin, check=False)
+    return place.last.returncode
+
+
+def is_served(place, seconds=15):
+    return wait_for(lambda: ask_quietly(place).status == 200, seconds, 0.1)
+
+
+# ---- as the files in systemd/ have it ----
+
+def users():
+    """Names of systemd/exeat.sysusers to uids."""
+    rows = re.findall(r"^u (\S+)\s+(\S+)", read("systemd", "exeat.sysusers"), re.M)
+    return {name: EXEAT if uid == "-" else int(uid) for name, uid in rows}
+
+
+def make_directories(place):
+    """What systemd-tmpfiles would make, of the state directory."""
+    uids = {"root": 0, **users()}
+    rows = re.findall(r"^d (\S+)\s+(\d+) (\S+) (\S+)", read("systemd", "exeat.tmpfiles"), re.M)
+    for path, mode, user, _ in rows:
+        if path.startswith("/var/lib/exeat"):
+            own = place.path("state") + path[len("/var/lib/exeat"):]
+            os.makedirs(own, exist_ok=True)
+            os.chmod(own, int(mode, 8))
+            os.chown(own, uids[user], uids[user])
+
+
+def capabilities():
+    names = re.search(r"^AmbientCapabilities=(.*)$", read("systemd", "exeatd.service"), re.M).group(1)
+    return ",".join("+" + name[4:].lower() for name in names.split())
+
+
+def what_root_makes_is_of_use_to_the_service(_):
+    place = small_place()
+    try:
+        place.prefix = ["setpriv", "--reuid=%d" % EXEAT, "--regid=%d" % EXEAT, "--clear-groups",
+                        "--inh-caps=" + capabilities(), "--ambient-caps=" + capabilities(), "--"]
+        # The user must get at the program, wherever it was built, and make its sockets.
+        shutil.copy(os.path.join(place.build, "exeatd"), place.directory)
+        place.build = os.path.dirname(shutil.copy(os.path.join(place.build, "exeat"), place.directory))
+        os.chown(place.directory, EXEAT, EXEAT)
+        make_directories(place)
+        place.start()
+        assert ask(place).status == 200
+        owners = {p["role"]: os.stat("/proc/%d" % p["pid"]).st_uid
+                  for p in json.loads(place.exeat("status", "--json"))["processes"] if p["pid"] and "lane" not in p}
+        named = {name[6:]: uid for name, uid in users().items() if "-" in name}
+        assert {role: owners.get(role) for role in named} == named, (owners, named)
+        place.exeat("ca", "rotate")
+        place.exeat("vault", "rekey")
+        place.stop()
+        place.launch()
+        place.context = None
+        assert ask(place).status == 200
+    finally:
+        place.__exit__()
+
+
+# ---- a new CA ----
+
+def issuer(place):
+    """Who signed the leaf that a sandbox sees now: a client that trusts only the newest CA."""
+    newest = read_first(place.path("state", "public", "ca.pem"))
+    context = ssl.create_default_context(cadata=newest)
+    try:
+        place.tls("a", "%s:%d" % (HOSTS[0], place.values["port"]), context=context).close()
+    except ssl.SSLCertVerificationError:
+        return "old"
+    return "new"
+
+
+def read_first(path):
+    with open(path) as f:
+        return f.read().split("-----END CERTIFICATE-----")[0] + "-----END CERTIFICATE-----\n"
+
+
+def ad_05_a_reload_takes_a_rotated_ca_and_until_then_the_old_one_stays(place):
+    assert ask(place).status == 200  # with a leaf that is kept
+    place.exeat("ca", "rotate")
+    assert b"exeat reload" in place.last.stderr, place.last
+    assert issuer(place) == "old"
+    assert code(place, "ca", "rotate", "--finish") == 1 and b"exeat reload" in place.last.stderr, place.last
+    before = place.pids()
+    assert code(place, "reload") == 0, place.last
+    assert wait_for(lambda: issuer(place) == "new", 5), "the leaf of the old CA is still given out"
+    assert place.pids() == before, "something was started anew"
+    assert [r for r in place.records() if r.get("event") == "ca_changed"]
+    assert code(place, "ca", "rotate", "--finish") == 0, place.last
+    place.context = None  # of clients: trusts what is in public/ca.pem now
+    assert ask(place).status == 200
+
+
+def ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf(place):
+    assert ask(place).status == 200
+    place.exeat("ca", "rotate")
+    assert kill_and_wait(place, ("ca", 0))
+    assert wait_for(lambda: issuer(place) == "new", 10, 0.1)
+    assert code(place, "reload") == 0 and code(place, "ca", "rotate", "--finish") == 0, place.last
+    place.context = None
+    assert is_served(place)
+
+
+def ad_05_a_ca_that_is_of_no_use_is_refused_and_the_one_in_use_signs_on(place):
+    path = place.path("state", "ca", "ca.pem")
+    with open(path) as f:
+        good = f.read()
+    with open(path, "w") as f:
+        f.write(good.replace("A", "B"))
+    assert code(place, "reload") != 0 and b"ca refused" in place.last.stderr, place.last
+    assert ask(place).status == 200
+    with open(path, "w") as f:
+        f.write(good)
+    assert code(place, "reload") == 0, place.last
+
+
+# ---- what does not work shows ----
+
+def a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox(place):
+    key = place.path("state", "vault.key")
+    with open(key) as f:
+        right = f.read()
+    place.stop()
+    with open(key, "w") as f:
+        f.write("0" * 64 + "\n")
+    place.launch()
+    assert code(place, "status") == 1, place.last
+    assert re.search(rb"^TROUBLE +broker: the vault is locked.*vault\.key", place.last.stdout, re.M), place.last.stdout
+    got = ask(place)
+    assert got.status == 503 and got.reason == "broker_unavailable", got
+    assert "the vault is locked" in place.record(got.record)["detail"], place.record(got.record)
+    assert ask(place, placeholder="sk-live-of-somebody-0123456789").reason == "foreign_credential"
+    place.stop()
+    with open(key, "w") as f:
+        f.write(right)
+    place.launch()
+    assert code(place, "status") == 0 and ask(place).status == 200, place.last
+
+
+def a_token_that_cannot_be_checked_is_no_wrong_one(_):
+    """On a shared listener the vault says who a sandbox is."""
+    with small_place(listeners={"shared": "shared a b"}) as place:
+        place.stop()
+        place.write("state/vault.key", "0" * 64 + "\n")
+        place.launch()
+        got = ask(place, listener="shared", proxy_fields=b"Proxy-Authorization: Basic YTpiYmJi\r\n")
+        assert got.status == 503 and got.reason == "broker_unavailable", got
+
+
+def a_trail_that_cannot_be_written_shows_in_the_status(place):
+    log, away = place.path("state", "audit", "audit.jsonl"), place.path("away")
+    place.stop()
+    os.rename(log, away)
+    os.mkdir(log)
+    place.launch()
+    assert code(place, "status") == 1, place.last
+    assert re.search(rb"^TROUBLE +audit: .*/audit: the log cannot be opened.*every request is refused", place.last.stdout,
+                     re.M), place.last.stdout
+    assert ask(place).reason == "audit_unavailable"
+    os.rmdir(log)
+    os.rename(away, log)
+    assert is_served(place) and wait_for(lambda: code(place, "status") == 0, 5), place.last
+
+
+def a_process_that_does_not_run_shows_in_the_status(place):
+    with open(place.path("state", "ca", "ca.pem")) as f:
+        good = f.read()
+    place.write("state/ca/ca.pem", "nothing")
+    kill_ca = place.pids()[("ca", 0)]
+    os.kill(kill_ca, 9)
+    shown = wait_for(lambda: code(place, "status") == 1 and
+                     re.search(rb"^TROUBLE +ca: does not run", place.last.stdout, re.M), 10, 0.05)
+    place.write("state/ca/ca.pem", good)
+    assert shown, place.last.stdout
+    assert wait_for(lambda: code(place, "status") == 0, 20, 0.1), place.last.stdout
+
+
+# ---- the trail ----
+
+def au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify(place):
+    assert ask(place).status == 200
+    place.stop()
+    os.unlink(place.path("state", "audit", "audit.jsonl"))
+    place.launch()
+    assert code(place, "log", "verify") == 1, place.last
+    assert re.search(rb"^bad: .*missing from the end.*\(audit\.jsonl:\d+\)$", place.last.stdout, re.M), place.last.stdout
+
+
+TESTS = [a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox,
+         a_trail_that_cannot_be_written_shows_in_the_status, a_process_that_does_not_run_shows_in_the_status,
+         ad_05_a_reload_takes_a_rotated_ca_and_until_then_the_old_one_stays,
+         ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf,
+         ad_05_a_ca_that_is_of_no_use_is_refused_and_the_one_in_use_signs_on,
+         au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify]
+
+
+def main():
+    report, chosen = Report(), os.environ.get("EXEAT_CASE", "")
+    place = small_place()
+    try:
+        place.start()
+        for test in TESTS:
+            if chosen in test.__name__:
+                report.run(test, place)
+    finally:
+        place.__exit__()
+    if chosen in "a_token_that_cannot_be_checked_is_no_wrong_one":
+        report.run(a_token_that_cannot_be_checked_is_no_wrong_one, None)
+    if os.getuid() != 0 or not shutil.which("setpriv"):
+        report.skip("what root makes is of use to the service", "needs root and setpriv")
+    elif chosen in "what_root_makes_is_of_use_to_the_service":
+        report.run(what_root_makes_is_of_use_to_the_service, None)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

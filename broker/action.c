@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "broker/issue.h"
+#include "broker/revival.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -386,12 +387,17 @@ int action_list(const struct custody *c, const struct request *r, struct buf *te
 
 /* ---- the whole vault ---- */
 
-static void put_state(const struct custody *c, struct buf *text) {
+/* Without the brace at its end. */
+static void put_counts(const struct custody *c, struct buf *text) {
     buf_reset(text);
     buf_put_str(text, "{");
     json_put_number(text, "state", vault_counter(c->vault));
     json_put_number(text, "secrets", vault_inventory(c->vault)->n_secrets);
     json_put_number(text, "sandboxes", vault_inventory(c->vault)->n_sandboxes);
+}
+
+static void put_state(const struct custody *c, struct buf *text) {
+    put_counts(c, text);
     buf_put_str(text, "}");
 }
 
@@ -408,19 +414,61 @@ int action_backup(struct custody *c, const struct request *r, struct buf *image,
     return 0;
 }
 
-int action_restore(struct custody *c, const struct request *r, struct view image,
-                   struct buf *text) {
+/* One record each, so that a search for the name finds it. */
+static void tell_back(struct custody *c, const struct request *r, struct view name, bool sandbox,
+                      struct buf *text) {
+    buf_put_str(text, text->p[text->n - 1] == '[' ? "" : ",");
+    json_put_string(text, name);
+    struct journal_event e = {.event = sandbox ? "sandbox_restored" : "secret_restored",
+                              .uid = r->uid,
+                              .state = vault_counter(c->vault),
+                              .detail = "what was removed or replaced since the copy counts again"};
+    *(sandbox ? &e.sandbox : &e.credential) = name;
+    if (journal_event(c->journal, &e) != 0)
+        log_warn("vault: the copy brought %.*s back", VIEW_ARG(name));
+}
+
+/* {"state":...,"sandboxes_back":[names],"secrets_back":[names]} */
+static void put_restored(struct custody *c, const struct request *r, const struct revival *was,
+                         struct buf *text) {
+    const struct inventory *v = vault_inventory(c->vault);
+    put_counts(c, text);
+    buf_put_str(text, ",\"sandboxes_back\":[");
+    for (size_t i = 0; i < v->n_sandboxes; i++)
+        if (revival_of_sandbox(was, &v->sandboxes[i]))
+            tell_back(c, r, view_str(v->sandboxes[i].name), true, text);
+    buf_put_str(text, "],\"secrets_back\":[");
+    for (size_t i = 0; i < v->n_secrets; i++)
+        if (revival_of_secret(was, &v->secrets[i]))
+            tell_back(c, r, view_str(v->secrets[i].name), false, text);
+    buf_put_str(text, "]}");
+}
+
+static int restore(struct custody *c, const struct request *r, struct view image,
+                   const struct revival *was, struct buf *text) {
     char why[VAULT_WHY_SIZE];
-    int result = action_check(c, r, text);
-    if (result == 0)
-        result = announce(c, r, 0, text);
+    int result = announce(c, r, 0, text);
     if (result != 0)
         return result;
     result = vault_restore(&c->vault, c->directory, c->kek, image, why);
     if (result != 0)
         return failed(c, r, result, why, text);
-    put_state(c, text);
+    put_restored(c, r, was, text);
     return 0;
+}
+
+int action_restore(struct custody *c, const struct request *r, struct view image,
+                   struct buf *text) {
+    struct revival was;
+    int result = action_check(c, r, text);
+    if (result != 0)
+        return result;
+    if (revival_note(&was, c->vault ? vault_inventory(c->vault) : NULL) == 0)
+        result = restore(c, r, image, &was, text);
+    else
+        result = say(text, ERR_MEMORY, "no memory: nothing was changed");
+    revival_free(&was);
+    return result;
 }
 
 static int rekey(struct custody *c, const struct request *r, uint8_t *kek, struct buf *text) {

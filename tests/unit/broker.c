@@ -739,6 +739,8 @@ static void a_backup_brings_a_secret_back(void **state) {
     assert_int_equal(ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false}, copy, &text),
                      0);
     assert_true(recorded(w, "vault_restored", ""));
+    assert_true(view_search(text, VIEW("\"sandboxes_back\":[\"worker\"]")) < text.n);
+    assert_true(view_search(text, VIEW("\"secrets_back\":[\"demo\"]")) < text.n);
     struct lease_ask a = right;
     a.placeholder = placeholder;
     assert_lent(ask_lease(w, 0, &a), 1, value_1);

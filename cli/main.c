@@ -19,7 +19,7 @@ static const struct command commands[] = {
     {"vault", "init", "", "make the vault's key-encryption key", command_vault_init},
     {"vault", "backup", "FILE", "write an encrypted copy of the vault", command_vault_backup},
     {"vault", "restore", "FILE", "put a copy in the vault's place", command_vault_restore},
-    {"vault", "rekey", "KEYFILE", "wrap all secrets by a new key-encryption key",
+    {"vault", "rekey", "[KEYFILE]", "wrap all secrets by a new key-encryption key, made or given",
      command_vault_rekey},
     {"secret", "add", "NAME [--like PREFIX] [--file FILE] [--allow-short]",
      "put a secret in the vault (from a prompt, standard input or a file)", command_secret_add},

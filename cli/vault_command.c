@@ -1,5 +1,6 @@
 #include "base/digest.h"
 #include "cli/client.h"
+#include "cli/json_scan.h"
 #include "cli/options.h"
 
 #include <errno.h>
@@ -136,20 +137,56 @@ int command_vault_backup(const struct cli *cli, int argc, char **argv) {
     return code;
 }
 
+/* Names that count again, which nobody may expect. */
+static void print_back(struct view json, const char *member, const char *what) {
+    struct view value, rest, name;
+    struct buf names;
+    buf_init(&names, BROKER_TEXT_MAX);
+    if (json_member(json, member, &value))
+        for (rest = json_array(value); json_element(&rest, &name);) {
+            buf_put_u8(&names, ' ');
+            json_text(name, &names);
+        }
+    if (buf_len(&names) > 0)
+        printf("%s:%.*s\n", what, VIEW_ARG(buf_view(&names)));
+    buf_free(&names);
+}
+
 int command_vault_restore(const struct cli *cli, int argc, char **argv) {
     const char *file;
+    struct buf text;
     int code = options_read(argc, argv, none, &file, 1);
     if (code != EXIT_YES)
         return code;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
-    code = ask_with(cli, CONTROL_VAULT_RESTORE, fd, "restored");
+    buf_init(&text, BROKER_TEXT_MAX);
+    code = client_ask(cli, CONTROL_VAULT_RESTORE, VIEW(""), fd, &text, NULL);
     close(fd);
+    if (code == EXIT_YES && cli->json) {
+        printf("%.*s\n", VIEW_ARG(buf_view(&text)));
+    } else if (code == EXIT_YES) {
+        puts("restored");
+        print_back(buf_view(&text), "sandboxes_back",
+                   "sandboxes whose token and placeholders of then count again");
+        print_back(buf_view(&text), "secrets_back", "secrets that have their value of then again");
+    }
+    buf_free(&text);
     return code;
 }
 
 /* ---- rekey ---- */
+
+/* The key before stays under another name: copies of the vault from before need it. */
+static bool keep_old(const char *key) {
+    char old[PATH_MAX];
+    int n = snprintf(old, sizeof old, "%s.old", key);
+    if (n < 0 || n >= PATH_MAX)
+        return false;
+    unlink(old);
+    return link(key, old) == 0;
+}
 
 /*
  * The new key is on the disk beside the old one before broker is asked, and
@@ -173,9 +210,12 @@ static int rekey(const struct config *c, const char *fresh) {
                  "whether the vault was rekeyed is not known: `exeat status` tells whether it "
                  "wants %s in the place of %s",
                  fresh, c->vault_key);
-    else if (rename(fresh, c->vault_key) != 0 || !sync_folder(c->vault_key))
-        code = cli_fail(EXIT_NO, "the vault has the new key, but %s could not be moved to %s: %s",
-                        fresh, c->vault_key, strerror(errno));
+    else if (!keep_old(c->vault_key) || rename(fresh, c->vault_key) != 0 ||
+             !sync_folder(c->vault_key))
+        code = cli_fail(EXIT_NO,
+                        "the vault has the new key, but %s could not be moved to %s, which would "
+                        "have become %s.old: %s",
+                        fresh, c->vault_key, c->vault_key, strerror(errno));
     return code;
 }
 
@@ -184,6 +224,12 @@ static int place_key(const struct config *c, const char *given, char fresh[PATH_
     int n = snprintf(fresh, PATH_MAX, "%s.new", c->vault_key), code = EXIT_YES;
     if (n < 0 || n >= PATH_MAX)
         return cli_fail(EXIT_NO, "%s: the path is too long", c->vault_key);
+    if (access(fresh, F_OK) == 0)
+        return cli_fail(EXIT_NO,
+                        "%s: an interrupted rekey left this key. When `exeat status` says that the "
+                        "vault wants another key, move it to %s and restart the daemon; "
+                        "otherwise remove it, and try again",
+                        fresh, c->vault_key);
     if (given)
         code = read_key(given, text);
     else
@@ -208,7 +254,8 @@ int command_vault_rekey(const struct cli *cli, int argc, char **argv) {
     if (code == EXIT_YES)
         code = rekey(&config, fresh);
     if (code == EXIT_YES)
-        printf("rekeyed; earlier copies of the vault need the earlier key\n");
+        printf("rekeyed; earlier copies of the vault need the earlier key, which is %s.old now\n",
+               config.vault_key);
     config_free(&config);
     return code;
 }

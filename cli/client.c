@@ -27,31 +27,45 @@ static int read_all(const char *path, struct buf *out) {
     return cli_fail(EXIT_INVALID, "%s: %s", path, fd < 0 ? strerror(errno) : err_text(result));
 }
 
-static int parse(const char *path, struct view text, struct config *out) {
+typedef int config_reader(struct view text, const char *file, struct config *out,
+                          struct policy_errors *errors);
+
+static int parse(config_reader *reader, const char *path, struct view text, struct config *out) {
     struct policy_errors *errors = calloc(1, sizeof *errors);
     if (!errors)
         return cli_fail(EXIT_INVALID, "no memory");
-    int result = config_read(text, path, out, errors);
+    int result = reader(text, path, out, errors);
     struct buf shown;
     buf_init(&shown, CONFIG_MAX);
-    for (size_t i = 0; result != 0 && i < errors->n; i++)
+    for (size_t i = 0; i < errors->n; i++)
         errors_show(&errors->at[i], text, &shown);
     fprintf(stderr, "%.*s", VIEW_ARG(buf_view(&shown)));
+    if (result == 0 && errors->n > 0)
+        cli_fail(EXIT_YES, "note: %s has errors; its `state` and `control` are used all the same",
+                 path);
     buf_free(&shown);
     free(errors);
     return result == 0 ? EXIT_YES : cli_fail(EXIT_INVALID, "%s cannot be used", path);
 }
 
-int client_config(const struct cli *cli, struct config *out) {
+static int read_config(config_reader *reader, const struct cli *cli, struct config *out) {
     struct buf text;
     *out = (struct config){.n_lanes = 0};
     buf_init(&text, CONFIG_MAX + 8192);
     int code = read_all(cli->config, &text);
     if (code == EXIT_YES)
-        code = parse(cli->config, buf_view(&text), out);
+        code = parse(reader, cli->config, buf_view(&text), out);
     assert(code != EXIT_YES || out->control);
     buf_free(&text);
     return code;
+}
+
+int client_config(const struct cli *cli, struct config *out) {
+    return read_config(config_read, cli, out);
+}
+
+int client_place(const struct cli *cli, struct config *out) {
+    return read_config(config_read_place, cli, out);
 }
 
 /* ---- the socket ---- */
@@ -190,9 +204,9 @@ int client_ask_at(const char *path, uint16_t type, struct view body, int fd, str
                   bool *told) {
     struct buf in;
     int s = -1;
-    if (told)
-        *told = false;
     int code = connect_to(path, &s);
+    if (told)
+        *told = code != EXIT_YES;
     if (code != EXIT_YES)
         return code;
     buf_init(&in, CHANNEL_BODY_MAX + 131072);
@@ -214,9 +228,10 @@ int client_ask_at(const char *path, uint16_t type, struct view body, int fd, str
 int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
                bool *told) {
     struct config config;
+    bool in_trouble = type == CONTROL_STATUS || type == CONTROL_STOP;
+    int code = in_trouble ? client_place(cli, &config) : client_config(cli, &config);
     if (told)
-        *told = false;
-    int code = client_config(cli, &config);
+        *told = code != EXIT_YES;
     if (code != EXIT_YES)
         return code;
     code = client_ask_at(config.control, type, body, fd, text, told);

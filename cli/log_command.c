@@ -35,7 +35,7 @@ static int open_directory(const struct cli *cli, const char *given, char *path, 
     if (given) {
         snprintf(path, 4096, "%s", given);
     } else {
-        int code = client_config(cli, &config);
+        int code = client_place(cli, &config);
         if (code != EXIT_YES)
             return code;
         snprintf(path, 4096, "%s/audit", config.state);

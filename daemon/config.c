@@ -301,7 +301,7 @@ static void check_whole(const struct config *c, const struct lexer *l) {
         errors_add(l->errors, l->token.at, "there is no 'listen': no sandbox could reach exeat");
 }
 
-static int set_defaults(struct config_source *s, struct lexer *l) {
+static int set_paths(struct config_source *s) {
     struct config *c = s->config;
     struct view state = arena_copy(&c->arena, view_str(c->state));
     struct buf folder;
@@ -315,10 +315,13 @@ static int set_defaults(struct config_source *s, struct lexer *l) {
         c->vault_key = join(s, buf_view(&folder), VIEW("vault.key"));
     bool good = buf_ok(&folder);
     buf_free(&folder);
+    return good && c->control && c->vault_key ? 0 : ERR_MEMORY;
+}
+
+static int set_defaults(struct config_source *s, struct lexer *l) {
+    struct config *c = s->config;
     c->trust_system = c->trust_system || !c->trust;
-    if (!good || !c->control || !c->vault_key)
-        return ERR_MEMORY;
-    return check_socket_path(l, l->token.at, c->control);
+    return set_paths(s) == 0 ? check_socket_path(l, l->token.at, c->control) : ERR_MEMORY;
 }
 
 static int read_file(struct config_source *s, struct view text, const char *file,
@@ -342,23 +345,42 @@ static int read_file(struct config_source *s, struct view text, const char *file
     return errors->total == 0 ? set_defaults(s, &l) : ERR_BAD;
 }
 
-int config_read(struct view text, const char *file, struct config *out,
-                struct policy_errors *errors) {
+/* Whatever the result: what could be read is in out. */
+static int read_text(struct config_source *s, struct view text, const char *file,
+                     struct policy_errors *errors) {
+    struct config *out = s->config;
     *out = (struct config){0};
     limits_default(&out->limits);
     errors->n = errors->total = 0;
-    struct config_source s = {.config = out,
-                              .folder = folder_of(file),
-                              .listeners = &out->listeners,
-                              .lanes = &out->lanes,
-                              .hosts = &out->hosts,
-                              .trust = &out->trust};
+    s->folder = folder_of(file);
+    s->listeners = &out->listeners;
+    s->lanes = &out->lanes;
+    s->hosts = &out->hosts;
+    s->trust = &out->trust;
     struct view copy = arena_copy(&out->arena, text);
-    int err = copy.p ? read_file(&s, copy, file, errors) : ERR_MEMORY;
-    if (err != 0) {
+    int err = copy.p ? read_file(s, copy, file, errors) : ERR_MEMORY;
+    if (err != 0)
         errors_sort(errors);
+    return err;
+}
+
+int config_read(struct view text, const char *file, struct config *out,
+                struct policy_errors *errors) {
+    struct config_source s = {.config = out};
+    int err = read_text(&s, text, file, errors);
+    if (err != 0)
         config_free(out);
-    }
+    return err;
+}
+
+int config_read_place(struct view text, const char *file, struct config *out,
+                      struct policy_errors *errors) {
+    struct config_source s = {.config = out};
+    int err = read_text(&s, text, file, errors);
+    if (err == ERR_BAD && out->state && set_paths(&s) == 0)
+        err = 0;
+    if (err != 0)
+        config_free(out);
     return err;
 }
 

@@ -154,7 +154,7 @@ BASE = "state state\npolicy policy\nlisten tcp 127.0.0.1:1 { sandbox z }\n"
 
 def is_configuration(directory, text):
     """With a good one the command only misses the daemon."""
-    return exeat("--config", write(directory, "exeat.conf", text), "status").returncode == UNREACHABLE
+    return exeat("--config", write(directory, "exeat.conf", text), "secret", "list").returncode == UNREACHABLE
 
 
 @test

@@ -195,6 +195,36 @@ def a_process_that_does_not_run_shows_in_the_status(place):
     assert wait_for(lambda: code(place, "status") == 0, 20, 0.1), place.last.stdout
 
 
+# ---- the vault ----
+
+def a_rekey_that_cannot_be_asked_for_leaves_nothing(place):
+    key = place.path("state", "vault.key")
+    place.stop()
+    assert code(place, "vault", "rekey") == 4 and not os.path.exists(key + ".new"), place.last
+    place.launch()
+    with open(key) as f:
+        before = f.read()
+    assert code(place, "vault", "rekey") == 0 and b"vault.key.old" in place.last.stdout, place.last
+    with open(key + ".old") as f:
+        assert f.read() == before
+    assert os.stat(key + ".old").st_mode & 0o777 == 0o600
+    place.write("state/vault.key.new", before)
+    assert code(place, "vault", "rekey") == 1 and b"interrupted rekey" in place.last.stderr, place.last
+    os.unlink(key + ".new")
+    assert code(place, "vault", "rekey") == 0 and is_served(place), place.last
+
+
+def a_restored_copy_tells_who_counts_again(place):
+    place.exeat("vault", "backup", place.path("copy"))
+    place.exeat("sandbox", "remove", "b")
+    assert code(place, "vault", "restore", place.path("copy")) == 0
+    assert place.last.stdout.decode().splitlines()[1:] == ["sandboxes whose token and placeholders of then count again: b"], \
+        place.last.stdout
+    assert ask(place, sandbox="b").status == 200
+    back = [r for r in place.records() if r.get("event") == "sandbox_restored"]
+    assert [r["sandbox"] for r in back] == ["b"], back
+
+
 # ---- the trail ----
 
 def au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify(place):
@@ -206,7 +236,7 @@ def au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify(pla
     assert re.search(rb"^bad: .*missing from the end.*\(audit\.jsonl:\d+\)$", place.last.stdout, re.M), place.last.stdout
 
 
-TESTS = [a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox,
+TESTS = [a_rekey_that_cannot_be_asked_for_leaves_nothing, a_restored_copy_tells_who_counts_again, a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox,
          a_trail_that_cannot_be_written_shows_in_the_status, a_process_that_does_not_run_shows_in_the_status,
          ad_05_a_reload_takes_a_rotated_ca_and_until_then_the_old_one_stays,
          ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf,

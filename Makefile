@@ -105,9 +105,15 @@ unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzi
 soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
 	@python3 tests/soak/soak.py --build $(B) --time $(TIME)
 
-.PHONY: interop
+.PHONY: interop clients-table node
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)
-	@python3 tests/run.py --build $(B) --only system --match clients
+	@python3 tests/run.py --build $(B) --only interop --show
+
+clients-table: all ## the same, and docs/clients.md from what they did; every client must be there
+	@EXEAT_BUILD=$(abspath $(B)) python3 tests/interop/test_clients.py --write docs/clients.md
+
+node: ## a Node.js for the interop tests whose fetch heeds proxy variables, below build, by npm
+	@test -x build/node/node_modules/.bin/node || npm install --silent --no-save --no-audit --no-fund --prefix build/node node@24
 
 # ---- fuzzing ----
 

@@ -5,13 +5,24 @@
 #   dependencies.sh [test] [bench] [interop] [soak]
 set -euo pipefail
 
+# COMMAND PACKAGE ...: the packages whose command is not there.
+missing_command() {
+    while [ $# -gt 0 ]; do
+        command -v "$1" >/dev/null || echo "$2"
+        shift 2
+    done
+}
+
 packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev libsqlite3-dev libseccomp-dev zlib1g-dev
           libmaxminddb-dev libpsl-dev libcmocka-dev openssl python3 ca-certificates curl"
 for extra in "$@"; do
     case $extra in
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl" ;;
-    interop) packages="$packages testssl.sh git nodejs golang-go python3-requests" ;;
+    interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
+                       python3-httpx $(missing_command node nodejs npm npm go golang-go)" ;;
+    interop-all) packages="$packages chromium libnss3-tools
+                       $(missing_command javac default-jdk-headless mvn maven cargo cargo)" ;;
     soak) packages="$packages util-linux slowhttptest" ;;
     *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;
     esac

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Runs the tests that `make check` has built, several at a time.
 
-  tests/run.py --build DIR [--only unit,fuzz,system] [--match TEXT] [-j N]
+  tests/run.py --build DIR [--only unit,fuzz,system,interop] [--match TEXT] [--show] [-j N]
 
 A unit test is a cmocka program, a fuzz test a replay of seeds and past crashes, a system test a
-Python program of tests/system that prints "ok NAME", "not ok NAME: WHY" or "skip NAME: WHY". The
-last line is the sum.
+Python program of tests/system that prints "ok NAME", "not ok NAME: WHY" or "skip NAME: WHY", an
+interop test one of tests/interop, which is only run when it is asked for. --show prints what they
+print, too. The last line is the sum.
 """
 import argparse
 import concurrent.futures
@@ -77,6 +78,7 @@ KINDS = [
     ("unit", run_unit, lambda b: glob.glob(b + "/tests/*")),
     ("fuzz", run_fuzz, lambda b: glob.glob(b + "/replay/*")),
     ("system", run_system, lambda b: glob.glob(ROOT + "/tests/system/test_*.py")),
+    ("interop", run_system, lambda b: glob.glob(ROOT + "/tests/interop/test_*.py")),
 ]
 
 
@@ -117,6 +119,7 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--only", default="unit,fuzz,system")
     parser.add_argument("--match", default="")
+    parser.add_argument("--show", action="store_true")
     parser.add_argument("-j", type=int, default=max(2, os.cpu_count() or 2))
     options = parser.parse_args()
     options.build = os.path.abspath(options.build)
@@ -125,6 +128,8 @@ def main():
         jobs = {pool.submit(r, p, options.build): (r, p) for r, p in collect(options)}
         for job in concurrent.futures.as_completed(jobs):
             tell(job.result())
+            if options.show:
+                print(job.result().output, flush=True)
             results.append((job.result(), jobs[job]))
     results = [once_more(r, *job, options.build) if r.failed and job[0] is run_system else r for r, job in results]
     failed = ["%s: %s" % (r.name, what) for r in results for what in r.failed]

@@ -1,0 +1,208 @@
+"""
+HTTP clients and libraries. Each entry is a program that is run as `PROGRAM METHOD URL [FILE]`: it sends
+FILE, follows redirects as its library does, puts the answer's body on its standard output as it
+comes, and the status on its standard error. KEY is what it sends as bearer token, EXPECT whether to expect 100.
+"""
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+from servers import BIG, BIG_SHA256, EVENTS, PIECE
+from world import PROGRAMS, SECRET, Sandbox, Skip, need, python_with
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+# ---- the programs ----
+
+def program(name):
+    return os.path.join(PROGRAMS, name)
+
+
+def shell(name):
+    def make(box):
+        return [need("sh"), program(need(name) and name + ".sh")]
+    return make
+
+
+def python(module):
+    return lambda box: [python_with(module.replace("urllib", "urllib.request")), program(module + "_client.py")]
+
+
+def find_node():
+    """A Node that heeds proxy variables: 24 or later, of the machine or of `make node`."""
+    for node in (os.path.join(ROOT, "build", "node", "node_modules", ".bin", "node"), "node"):
+        try:
+            version = subprocess.run([node, "--version"], stdout=subprocess.PIPE).stdout.decode()
+        except OSError:
+            continue
+        if int(re.match(r"v(\d+)", version).group(1)) >= 24:
+            return node
+    raise Skip("there is no Node 24 here: `make node` brings it")
+
+
+def node(name):
+    return lambda box: [find_node(), program(name)]
+
+
+def go(box):
+    """Built outside of the sandbox, as its user would have done."""
+    env = dict(os.environ, CGO_ENABLED="0", GO111MODULE="off", GOTOOLCHAIN="local")
+    subprocess.run([need("go"), "build", "-o", os.path.join(box.work, "client"), program("client.go")], env=env, check=True)
+    return [os.path.join(box.work, "client")]
+
+
+def java(name):
+    def make(box):
+        need("java")
+        subprocess.run([need("javac"), "-d", box.work, program(name + ".java")], check=True, stderr=subprocess.DEVNULL)
+        return ["java", "-cp", box.work, name]
+    return make
+
+
+def script(interpreter, name, *check):
+    """check: what fails where the library is missing."""
+    def make(box):
+        need(interpreter)
+        if check and subprocess.run(check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
+            raise Skip("%s is without what %s needs" % (interpreter, name))
+        return [interpreter, program(name)]
+    return make
+
+
+HAS_CURL = ("php", "-r", "exit(extension_loaded('curl') ? 0 : 1);")
+HAS_LWP = ("perl", "-MLWP::Protocol::https", "-e1")
+HAS_TLS = ("perl", "-MIO::Socket::SSL", "-e1")
+
+NO_EXPECT = {"expect": "does not expect 100"}
+NO_TOKEN = {"token": "sends a proxy no password: needs a listener of its own"}
+PHP_STREAMS = {"token": "a program's own fields replace the proxy's", "redirect": "keeps the first host's name for TLS behind a proxy",
+               "events": "waits for whole buffers of a chunked answer"}
+
+# name, program, what tells its version, and what the client itself cannot do of the checks below.
+CLIENTS = [
+    ("curl", shell("curl"), ["curl", "--version"], {}),
+    ("wget", shell("wget"), ["wget", "--version"], NO_EXPECT),
+    ("Python urllib", python("urllib"), ["{program}", "--version"], NO_EXPECT),
+    ("Python requests", python("requests"), ["{program}", "-c", "import requests; print(requests.__version__)"], NO_EXPECT),
+    ("Python httpx", python("httpx"), ["{program}", "-c", "import httpx; print(httpx.__version__)"], NO_EXPECT),
+    ("Node fetch", node("fetch.mjs"), ["{program}", "--version"], NO_EXPECT),
+    ("Node https", node("https.mjs"), ["{program}", "--version"], {"redirect": "follows no redirect"}),
+    ("Go net/http", go, ["go", "version"], {}),
+    ("Java HttpClient", java("ModernClient"), ["java", "--version"], NO_TOKEN),
+    ("Java URLConnection", java("ClassicClient"), ["java", "--version"], NO_TOKEN),
+    ("Ruby Net::HTTP", script("ruby", "client.rb"), ["ruby", "--version"], {}),
+    ("PHP curl", script("php", "curl.php", *HAS_CURL), ["php", "--version"], {}),
+    ("PHP streams", script("php", "streams.php"), ["php", "--version"], {**NO_EXPECT, **PHP_STREAMS}),
+    ("Perl LWP", script("perl", "lwp.pl", *HAS_LWP), ["perl", "-e", "print $^V"], NO_EXPECT),
+    ("Perl HTTP::Tiny", script("perl", "tiny.pl", *HAS_TLS), ["perl", "-e", "print $^V"], NO_EXPECT),
+]
+
+
+# ---- what each of them does ----
+
+class Client:
+    def __init__(self, world, name, make, version):
+        self.name, self.world = name, world
+        self.slug = re.sub(r"\W+", "-", name.lower())
+        self.box = Sandbox(world, self.slug)
+        self.command = make(self.box)
+        command = [self.command[0] if word == "{program}" else word for word in version]
+        self.version = version_of(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout)
+
+    def ask(self, method, url, file=None, key=None, sandbox="own", **settings):
+        """(status, body)"""
+        env = dict(KEY=key or self.world.environment[sandbox]["DEMO_KEY"], **settings)
+        done = self.box.run(*self.command, method, url, *([file] if file else []), sandbox=sandbox, **env)
+        status = re.search(rb"^status (\d+)$", done.stderr, re.M)
+        assert status, done.stderr[-800:]
+        return int(status.group(1)), done.stdout
+
+    def at(self, what, host="api"):
+        return "%s/%s/%s" % (self.world.url[host], what, self.slug)
+
+
+def version_of(text):
+    return re.search(r"\d+(\.\d+)+", text.decode()).group(0)
+
+
+def posts_with_a_placeholder(c):
+    file = c.box.write("hello", "hello")
+    status, body = c.ask("POST", c.at("v1"), file)
+    assert status == 200 and json.loads(body)["size"] == 5, (status, body)
+    assert c.world.api.seen["POST /v1/" + c.slug] == "Bearer " + SECRET
+    return "POST with a placeholder"
+
+
+def is_told_why_it_is_refused(c):
+    status, body = c.ask("GET", c.at("foreign"), key="sk-of-somebody-else-0123456789")
+    assert status == 403 and b"foreign_credential" in body, (status, body)
+    assert "GET /foreign/" + c.slug not in c.world.api.seen
+    return "refusal with its reason"
+
+
+def takes_no_credential_to_another_host(c):
+    """A client that keeps the credential across hosts is stopped, one that drops it arrives."""
+    status, body = c.ask("GET", c.at("redirect"))
+    arrived = "/redirect/" + c.slug in c.world.elsewhere.seen
+    if arrived:
+        assert status == 200 and body == b"landed\n" and not c.world.elsewhere.seen["/redirect/" + c.slug], (status, body)
+    else:
+        assert status == 403 and b"placeholder_wrong_destination" in body, (status, body)
+    return "redirect to another host " + ("followed without the credential" if arrived else "refused, as it keeps the credential")
+
+
+def gets_events_as_they_come(c):
+    env = dict(c.world.environment["own"], HOME=c.box.work, KEY=c.world.environment["own"]["DEMO_KEY"])
+    running = subprocess.Popen([*c.command, "GET", c.at("events")], env=env, cwd=c.box.work, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    heard = 0
+    for line in running.stdout:
+        if line.startswith(b"data: event"):
+            heard += 1
+            c.world.api.heard["/events/" + c.slug].release()
+    assert running.wait(60) == 0 and heard == EVENTS, (running.returncode, heard)
+    return "event stream"
+
+
+def moves_100_mb_both_ways(c):
+    status, body = c.ask("GET", c.at("big"))
+    assert status == 200 and len(body) == BIG and hashlib.sha256(body).hexdigest() == BIG_SHA256, (status, len(body))
+    path = os.path.join(c.box.work, "big")
+    with open(path, "wb") as f:
+        for _ in range(BIG // len(PIECE)):
+            f.write(PIECE)
+    status, body = c.ask("PUT", c.at("up"), path)
+    os.unlink(path)
+    assert status == 200 and json.loads(body)["sha256"] == BIG_SHA256, (status, body)
+    return "100 MB both ways"
+
+
+def uploads_with_expect(c):
+    file = c.box.write("expected", PIECE * 4)
+    status, body = c.ask("PUT", c.at("expect"), file, EXPECT="1")
+    assert status == 200 and json.loads(body)["sha256"] == hashlib.sha256(PIECE * 4).hexdigest(), (status, body)
+    return "Expect: 100-continue"
+
+
+def proves_itself_at_a_shared_listener(c):
+    status, body = c.ask("GET", c.at("shared"), sandbox="shared")
+    assert status == 200 and json.loads(body)["path"] == "/shared/" + c.slug, (status, body)
+    return "token of a shared listener"
+
+
+CHECKS = [("post", posts_with_a_placeholder), ("refusal", is_told_why_it_is_refused),
+          ("redirect", takes_no_credential_to_another_host), ("events", gets_events_as_they_come),
+          ("expect", uploads_with_expect), ("token", proves_itself_at_a_shared_listener), ("big", moves_100_mb_both_ways)]
+
+
+def run_client(world, report, name, make, version, cannot):
+    """All checks of one client; its version, what it did, and what it cannot do."""
+    client, done = Client(world, name, make, version), []
+    for kind, check in CHECKS:
+        if kind not in cannot:
+            with report.check("%s %s" % (name, check.__name__.replace("_", " "))):
+                done.append(check(client))
+    return client.version, done, list(cannot.values())

@@ -299,7 +299,10 @@ def soak_all(options):
         broken = conclude(soak, ledgers, options.floor)
         if broken and os.environ.get("EXEAT_KEEP"):
             shutil.copytree(place.path("state"), os.path.join(scratch, "state"))
+    if options.may_mount:
+        subprocess.run(["umount", "-l", place.path("state")], check=False)
     if not os.environ.get("EXEAT_KEEP"):
+        shutil.rmtree(place.directory, ignore_errors=True)
         shutil.rmtree(scratch, ignore_errors=True)
     return broken
 

@@ -82,6 +82,7 @@ static BIO_METHOD *bio_method(void) {
 /* ---- what both sides have ---- */
 
 int tls_start(void) {
+    tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
                              OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
     return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() ? 0 : ERR_CRYPTO;

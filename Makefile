@@ -147,7 +147,7 @@ format-check: ## say which sources differ from .clang-format
 
 # One process a file: in a second file of one process clang-tidy 14 takes every va_list for uninitialized.
 tidy: ## clang-tidy over the sources (minutes)
-	@printf '%s\n' $(SOURCES) $(MAINS) | xargs -P $$(nproc) -I FILE clang-tidy --quiet FILE -- \
+	@mkdir -p build; printf '%s\n' $(SOURCES) $(MAINS) | xargs -P $$(nproc) -I FILE clang-tidy --quiet FILE -- \
 	  -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -I. $(LLHTTP_CFLAGS) 2>build/tidy.log || \
 	  { grep -v 'warnings\? generated' build/tidy.log; exit 1; }
 

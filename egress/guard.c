@@ -1,6 +1,8 @@
 #include "egress/guard.h"
 
 #include "base/secret.h"
+#include "egress/fold.h"
+#include "egress/fragments.h"
 #include "egress/guard_index.h"
 #include "egress/spelling.h"
 
@@ -9,8 +11,8 @@
 #include <string.h>
 
 enum {
-    /* Released bytes that are kept: the longest run's spelling. */
-    CONTEXT = GUARD_RUN_MAX * SPELLING_GROWTH,
+    /* Released bytes that are kept: the longest run's spelling, and as much again for its folds. */
+    CONTEXT = 2 * GUARD_RUN_MAX * SPELLING_GROWTH,
     HOLD_MIN = 1024,
 };
 
@@ -19,7 +21,10 @@ static_assert(GUARD_SECRET_MAX * SPELLING_GROWTH <= GUARD_PATTERN_MAX, "offsets 
 /* A secret with its spellings, all of it in the arena. */
 struct lent {
     uint64_t until;
-    size_t n; /* of the value, which is patterns[0].text */
+    char name[GUARD_NAME_MAX + 1];
+    struct fragments fragments;
+    uint64_t forgotten; /* when the fragments will be; 0: not yet known */
+    size_t n;           /* of the value, which is patterns[0].text */
     size_t n_patterns;
     struct guard_pattern patterns[SPELLINGS];
     uint8_t text[];
@@ -34,11 +39,49 @@ struct guard_set {
     struct guard_index index;
     size_t hold;
     bool token[256];
-    /* Where context, held bytes and a piece stand side by side (arena), and which are to be masked. */
-    uint8_t *window;
-    bool *marks;
-    size_t window_size;
+    size_t most_fragments;
+    uint64_t fragments_time;
 };
+
+enum mark { MARK_NONE, MARK_FRAGMENT, MARK_WHOLE };
+
+/*
+ * Where context, held bytes and a piece stand side by side, as they are and without folds (arena),
+ * and what is to be masked of either. Used within one call only, and so one for all sets.
+ */
+static struct bench {
+    unsigned sets;
+    size_t size;
+    uint8_t *window, *folded;
+    bool *gone; /* bytes of window that folded lacks */
+    uint8_t *marks, *folded_marks;
+} bench;
+
+static void bench_clear(void) {
+    secret_free(bench.window);
+    secret_free(bench.folded);
+    free(bench.gone);
+    free(bench.marks);
+    free(bench.folded_marks);
+    bench = (struct bench){.sets = bench.sets};
+}
+
+static bool bench_fits(size_t n) {
+    if (n <= bench.size)
+        return true;
+    bench_clear();
+    size_t size = n > 2 * GUARD_PIECE_MAX ? n : 2 * GUARD_PIECE_MAX;
+    bench.window = secret_alloc(size);
+    bench.folded = secret_alloc(size);
+    bench.gone = malloc(size);
+    bench.marks = malloc(size);
+    bench.folded_marks = malloc(size);
+    if (bench.window && bench.folded && bench.gone && bench.marks && bench.folded_marks)
+        bench.size = size;
+    else
+        bench_clear();
+    return bench.size > 0;
+}
 
 /* ---- membership ---- */
 
@@ -52,9 +95,21 @@ struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random) {
         free(lent);
         return NULL;
     }
-    *set = (struct guard_set){
-        .references = 1, .max = max, .run = run, .random = random, .lent = lent, .hold = HOLD_MIN};
+    *set = (struct guard_set){.references = 1,
+                              .max = max,
+                              .run = run,
+                              .random = random,
+                              .lent = lent,
+                              .hold = HOLD_MIN,
+                              .most_fragments = SIZE_MAX};
+    bench.sets++;
     return set;
+}
+
+void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time) {
+    assert(most <= FRAGMENTS_MAX);
+    set->most_fragments = most;
+    set->fragments_time = time;
 }
 
 struct guard_set *guard_set_ref(struct guard_set *set) {
@@ -68,10 +123,10 @@ void guard_set_free(struct guard_set *set) {
     guard_index_free(&set->index);
     for (size_t i = 0; i < set->n; i++)
         secret_free(set->lent[i]);
-    secret_free(set->window);
-    free(set->marks);
     free(set->lent);
     free(set);
+    if (--bench.sets == 0)
+        bench_clear();
 }
 
 size_t guard_set_count(const struct guard_set *set) {
@@ -94,13 +149,15 @@ static struct guard_pattern pattern_of(size_t kind, struct view value, size_t he
                               .head = spelling_offset(kind, value, head),
                               .need = spelling_run(kind, value, run),
                               .leans_before = spelling_leans_before(kind),
-                              .leans_after = spelling_leans_after(kind, value)};
+                              .leans_after = spelling_leans_after(kind, value),
+                              .kind = kind};
     if (p.need > p.n - p.head)
         p.need = p.n - p.head;
     return p;
 }
 
-static struct lent *lent_new(struct view value, size_t head, size_t run, uint64_t until) {
+static struct lent *lent_new(struct view value, struct view name, size_t head, size_t run,
+                             uint64_t until) {
     size_t size = 0;
     for (size_t kind = 0; kind < SPELLINGS; kind++)
         size += spelling_offset(kind, value, value.n);
@@ -108,6 +165,7 @@ static struct lent *lent_new(struct view value, size_t head, size_t run, uint64_
     if (!l)
         return NULL;
     l->until = until;
+    view_copy(name, l->name); /* zeroed, and longer than a name */
     l->n = value.n;
     uint8_t *at = l->text;
     for (size_t kind = 0; kind < SPELLINGS; kind++) {
@@ -116,6 +174,7 @@ static struct lent *lent_new(struct view value, size_t head, size_t run, uint64_
         if (!is_new(l, at, p.n))
             continue;
         p.text = at;
+        p.secret = l;
         l->patterns[l->n_patterns++] = p;
         at += p.n;
     }
@@ -162,7 +221,7 @@ static void measure(struct guard_set *set) {
             set->token[' '] = set->token[' '] || c == ' ';
         }
         for (size_t k = 0; k < l->n_patterns; k++)
-            while (set->hold <= l->patterns[k].n)
+            while (set->hold <= 2 * l->patterns[k].n)
                 set->hold *= 2;
     }
 }
@@ -176,8 +235,9 @@ static struct lent *find(const struct guard_set *set, struct view value) {
     return NULL;
 }
 
-int guard_set_add(struct guard_set *set, struct view value, size_t prefix, uint64_t until) {
-    if (value.n < GUARD_SECRET_MIN || value.n > GUARD_SECRET_MAX)
+int guard_set_add(struct guard_set *set, struct view value, struct view name, size_t prefix,
+                  uint64_t until) {
+    if (value.n < GUARD_SECRET_MIN || value.n > GUARD_SECRET_MAX || name.n > GUARD_NAME_MAX)
         return ERR_BAD;
     struct lent *l = find(set, value);
     if (l) {
@@ -186,7 +246,9 @@ int guard_set_add(struct guard_set *set, struct view value, size_t prefix, uint6
     }
     if (set->n == set->max)
         return ERR_LIMIT;
-    l = lent_new(value, spelling_public_head(value, prefix, set->run), set->run, until);
+    if (!bench_fits(2 * GUARD_PIECE_MAX))
+        return ERR_MEMORY;
+    l = lent_new(value, name, spelling_public_head(value, prefix, set->run), set->run, until);
     if (!l)
         return ERR_MEMORY;
     set->lent[set->n] = l;
@@ -200,8 +262,33 @@ int guard_set_add(struct guard_set *set, struct view value, size_t prefix, uint6
     return 0;
 }
 
+static bool is_exceeded(const struct guard_set *set, const struct lent *l) {
+    return l->fragments.n > set->most_fragments;
+}
+
+const char *guard_set_exceeded(const struct guard_set *set) {
+    for (size_t i = 0; i < set->n; i++)
+        if (is_exceeded(set, set->lent[i]))
+            return set->lent[i]->name;
+    return NULL;
+}
+
+/* Their time begins with the first one, and anew with the one that is too much. */
+static void forget_fragments(const struct guard_set *set, struct lent *l, uint64_t now) {
+    if (l->fragments.n > 0 && l->forgotten == 0)
+        l->forgotten = now + set->fragments_time;
+    if (l->forgotten > now && is_exceeded(set, l) && l->until < l->forgotten)
+        l->until = l->forgotten;
+    if (l->forgotten > now)
+        return;
+    l->fragments.n = 0;
+    l->forgotten = 0;
+}
+
 void guard_set_expire(struct guard_set *set, uint64_t now) {
     size_t kept = 0;
+    for (size_t i = 0; i < set->n; i++)
+        forget_fragments(set, set->lent[i], now);
     /* Those to keep come first: order does not matter otherwise. */
     for (size_t i = 0; i < set->n; i++) {
         if (set->lent[i]->until <= now)
@@ -219,38 +306,155 @@ void guard_set_expire(struct guard_set *set, uint64_t now) {
 
 /* ---- masking ---- */
 
-/* marks are made when the first run is found: plain text does not pay for them. */
-struct marking {
-    bool *marks;
-    size_t n;
-    bool any;
+/* A text being looked at, as it is or without its folds. */
+struct look {
+    struct view text;
+    uint8_t *marks; /* made when the first run is found: plain text does not pay for them */
+    bool any, fragments;
+    /* for counting */
+    struct guard_run *found;
+    size_t n_found;
+    bool begins; /* nothing stood before it */
+    size_t end;  /* bytes that are not held back: what ends before is complete */
+    size_t kept; /* what begins behind it will be looked at again */
 };
 
-static void mark(void *ctx, size_t from, size_t to) {
-    struct marking *m = ctx;
-    if (!m->any)
-        memset(m->marks, false, m->n);
-    m->any = true;
-    memset(m->marks + from, true, to - from);
+static void mark(void *ctx, const struct guard_run *run) {
+    struct look *look = ctx;
+    if (!look->any)
+        memset(look->marks, MARK_NONE, look->text.n);
+    look->any = true;
+    look->fragments = look->fragments || !run->whole;
+    for (size_t i = run->from; i < run->to; i++)
+        if (look->marks[i] != MARK_WHOLE)
+            look->marks[i] = run->whole ? MARK_WHOLE : MARK_FRAGMENT;
 }
 
-size_t guard_mask(const struct guard_set *set, uint8_t *p, size_t n) {
+/* What either look found holds for both. */
+static void share_marks(struct look *plain, struct look *folded) {
+    struct look *other = plain->any ? folded : plain;
+    if (!plain->any || !folded->any)
+        memset(other->marks, MARK_NONE, other->text.n);
+    for (size_t i = 0, j = 0; i < plain->text.n; i++) {
+        if (bench.gone[i])
+            continue;
+        uint8_t *a = &plain->marks[i], *b = &folded->marks[j++];
+        *a = *b = *a > *b ? *a : *b;
+    }
+    plain->any = folded->any = true;
+}
+
+static bool is_in_a_whole(const struct look *look, const struct guard_run *run) {
+    for (size_t i = run->from; i < run->to; i++)
+        if (look->marks[i] != MARK_WHOLE)
+            return false;
+    return true;
+}
+
+/* Keeps runs that no other run of the same secret holds: the spellings of one secret have much in common. */
+static void collect(void *ctx, const struct guard_run *run) {
+    struct look *look = ctx;
+    size_t kept = 0;
+    if (run->whole || is_in_a_whole(look, run))
+        return;
+    /* The end of what was released, and seen, before; what may be part of a whole one soon. */
+    if ((run->from == 0 && !look->begins) || (run->to >= look->end && run->from >= look->kept))
+        return;
+    for (size_t i = 0; i < look->n_found; i++) {
+        const struct guard_run *other = &look->found[i];
+        bool same = other->pattern->secret == run->pattern->secret;
+        if (same && other->from <= run->from && run->to <= other->to)
+            return;
+        if (!same || other->from < run->from || run->to < other->to)
+            look->found[kept++] = *other;
+    }
+    look->n_found = kept;
+    if (kept < FRAGMENTS_MAX + 1)
+        look->found[look->n_found++] = *run;
+}
+
+/* How many bytes of the secret are spelled within the first `offset` of a spelling. */
+static size_t bytes_before(size_t kind, struct view secret, size_t offset) {
+    size_t low = 0, high = secret.n + 1;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (spelling_offset(kind, secret, middle) <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void note(const struct guard_set *set, const struct guard_run *run) {
+    struct lent *l = run->pattern->secret;
+    struct view secret = view_of(l->patterns[0].text, l->n);
+    bool exceeded = is_exceeded(set, l);
+    size_t kind = run->pattern->kind, from = bytes_before(kind, secret, run->begin);
+    from += spelling_offset(kind, secret, from) < run->begin;
+    fragments_note(&l->fragments, from, bytes_before(kind, secret, run->end));
+    if (!exceeded && is_exceeded(set, l))
+        l->forgotten = 0;
+}
+
+static void count(const struct guard_set *set, struct look *look) {
+    struct guard_run found[FRAGMENTS_MAX + 1];
+    look->found = found;
+    guard_index_scan(&set->index, look->text, collect, look);
+    for (size_t i = 0; i < look->n_found; i++)
+        note(set, &found[i]);
+}
+
+static size_t without_folds(size_t end) {
+    size_t n = 0;
+    for (size_t i = 0; i < end; i++)
+        n += !bench.gone[i];
+    return n;
+}
+
+/*
+ * Looks at the n bytes in the bench's window, of which those from `end` on are held back (SIZE_MAX: none,
+ * and nothing follows), and counts fragments. Marks in bench.marks are those of the text as it is; false when there are none.
+ */
+static bool look_at(const struct guard_set *set, size_t n, bool begins, size_t end) {
+    struct view text = view_of(bench.window, n);
+    struct look plain = {.text = text, .marks = bench.marks, .begins = begins};
+    struct look folded = plain;
+    plain.end = end;
+    plain.kept = end > CONTEXT ? end - CONTEXT : 0;
+    guard_index_scan(&set->index, text, mark, &plain);
+    folded.text = view_of(bench.folded, fold_remove(text, bench.folded, bench.gone));
+    folded.marks = bench.folded_marks;
+    bool folds = folded.text.n < n;
+    if (folds)
+        guard_index_scan(&set->index, folded.text, mark, &folded);
+    if (folds && (plain.any || folded.any)) {
+        share_marks(&plain, &folded);
+        folded.end = end <= n ? without_folds(end) : SIZE_MAX;
+        folded.kept = end <= n ? without_folds(plain.kept) : 0;
+    }
+    if (plain.fragments || folded.fragments)
+        count(set, folds ? &folded : &plain);
+    return plain.any;
+}
+
+size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
     size_t runs = 0;
     if (set->n == 0 || n < GUARD_SECRET_MIN)
         return 0;
-    struct marking m = {malloc(n), n, false};
-    if (!m.marks) {
+    if (!bench_fits(n)) {
         memset(p, '*', n); /* out of memory must not show a secret */
         return 1;
     }
-    guard_index_scan(&set->index, view_of(p, n), mark, &m);
-    for (size_t i = 0; m.any && i < n; i++) {
-        if (!m.marks[i])
+    memcpy(bench.window, p, n);
+    if (!look_at(set, n, true, SIZE_MAX))
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!bench.marks[i])
             continue;
-        runs += i == 0 || !m.marks[i - 1];
+        runs += i == 0 || !bench.marks[i - 1];
         p[i] = '*';
     }
-    free(m.marks);
     return runs;
 }
 
@@ -258,7 +462,7 @@ size_t guard_mask(const struct guard_set *set, uint8_t *p, size_t n) {
 
 void guard_stream_init(struct guard_stream *s, struct guard_set *set) {
     *s = (struct guard_stream){.set = guard_set_ref(set)};
-    buf_init_secret(&s->kept, CONTEXT + (size_t)2 * GUARD_PATTERN_MAX);
+    buf_init_secret(&s->kept, CONTEXT + (size_t)4 * GUARD_PATTERN_MAX);
 }
 
 void guard_stream_free(struct guard_stream *s) {
@@ -275,34 +479,24 @@ bool guard_stream_idle(const struct guard_stream *s) {
     return s->set->n == 0 && guard_stream_held(s) == 0;
 }
 
-static bool window_fits(struct guard_set *set, size_t n) {
-    if (n <= set->window_size)
-        return true;
-    size_t size = n > 2 * GUARD_PIECE_MAX ? n : 2 * GUARD_PIECE_MAX;
-    uint8_t *window = secret_alloc(size);
-    bool *marks = malloc(size);
-    if (!window || !marks) {
-        secret_free(window);
-        free(marks);
-        return false;
+/* How much of text's end, without the `before` bytes at its beginning, may be the beginning of a secret. */
+static size_t trailing_word(const struct guard_set *set, struct view text, size_t before) {
+    size_t least = text.n - before > set->hold ? text.n - set->hold : before;
+    for (size_t at = text.n;;) {
+        while (at > least && set->token[text.p[at - 1]])
+            at--;
+        size_t fold = at > least ? fold_before(text, at) : 0;
+        if (fold == 0)
+            return text.n - at;
+        if (at - least <= fold)
+            return text.n - least;
+        at -= fold;
     }
-    secret_free(set->window);
-    free(set->marks);
-    set->window = window;
-    set->marks = marks;
-    set->window_size = size;
-    return true;
-}
-
-static size_t trailing_token(const struct guard_set *set, struct view v) {
-    size_t most = v.n < set->hold ? v.n : set->hold, n = 0;
-    while (n < most && set->token[v.p[v.n - 1 - n]])
-        n++;
-    return n;
 }
 
 /* Appends v, with '*' for what is marked; unmasked secrets never touch out's memory. */
-static void put_masked(struct guard_stream *s, struct view v, const bool *marks, struct buf *out) {
+static void put_masked(struct guard_stream *s, struct view v, const uint8_t *marks,
+                       struct buf *out) {
     uint8_t *to = buf_reserve(out, v.n);
     if (!to || v.n == 0)
         return;
@@ -323,23 +517,23 @@ static int pass(struct guard_stream *s, struct view piece, bool hold, struct buf
     struct guard_set *set = s->set;
     struct view kept = buf_view(&s->kept);
     size_t n = kept.n + piece.n;
-    if (!window_fits(set, n))
+    if (!bench_fits(n))
         return ERR_MEMORY;
-    view_copy(kept, set->window);
-    view_copy(piece, set->window + kept.n);
-    struct view text = view_of(set->window, n);
-    struct marking m = {set->marks, n, false};
-    guard_index_scan(&set->index, text, mark, &m);
-
-    struct view fresh = view_skip(text, s->released);
-    size_t end = n - (hold ? trailing_token(set, fresh) : 0);
-    put_masked(s, view_head(fresh, end - s->released), m.any ? m.marks + s->released : NULL, out);
+    view_copy(kept, bench.window);
+    view_copy(piece, bench.window + kept.n);
+    struct view text = view_of(bench.window, n);
+    size_t end = n - (hold ? trailing_word(set, text, s->released) : 0);
+    bool any = look_at(set, n, !s->cut, hold ? end : SIZE_MAX);
+    if (guard_set_exceeded(set))
+        return ERR_DENIED;
+    put_masked(s, view_slice(text, s->released, end), any ? bench.marks + s->released : NULL, out);
     if (!buf_ok(out))
         return ERR_LIMIT;
     size_t context = end < CONTEXT ? end : CONTEXT;
     buf_reset(&s->kept);
     buf_put(&s->kept, view_skip(text, end - context));
     s->released = context;
+    s->cut = s->cut || end > context;
     return buf_ok(&s->kept) ? 0 : ERR_MEMORY;
 }
 
@@ -347,6 +541,7 @@ int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out
     if (guard_stream_idle(s)) {
         buf_reset(&s->kept); /* context of secrets that are not looked for any more */
         s->released = 0;
+        s->cut = false;
         s->ends_in_mask = false;
         buf_put(out, piece);
         return buf_ok(out) ? 0 : ERR_LIMIT;

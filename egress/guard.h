@@ -15,15 +15,24 @@
  * so reads the secret byte by byte. It also keeps a foreign JWT with the same
  * header as it was.
  *
+ * Line breaks inside of a spelling (egress/fold.h) do not hide it.
+ *
+ * What is counted. A run that is not a whole spelling, nor part of one that
+ * stands there, is a fragment: an upstream cut an echo, or somebody who knows a
+ * part of the secret has guesses repeated and sees which one is masked. Whole
+ * spellings are never counted, and a fragment only once, whatever the spelling.
+ * When a secret has had more fragments than the set allows, the set is exceeded
+ * (docs/decisions/0006).
+ *
  * What may be seen all the same: the public head and fewer than `run` bytes
  * behind it where an upstream cuts an echo short there, fewer than `run` at
  * the end, a spelling that is not in the table (reversed, encrypted, spaced
  * out, mixed from two kinds).
  *
- * What is held back at the end of a piece is the trailing run of token bytes,
- * at most guard_set_hold(). Both depend on public facts: token bytes are the
+ * What is held back at the end of a piece is the trailing run of token bytes and
+ * folds, at most guard_set_hold(). Both depend on public facts: token bytes are the
  * visible ASCII ones and NUL (UTF-16), with SP or with the bytes from 0x80 if a
- * secret of the set has such; the most that is held is the longest spelling's length
+ * secret of the set has such; the most that is held is twice the longest spelling's length
  * rounded up to a power of two, at least 1024. What matched has no influence,
  * or a sandbox could read a secret from delays (RF-07, RF-08).
  */
@@ -37,6 +46,7 @@ enum {
     GUARD_SECRET_MAX = 8192, /* SECRET_MAX of broker's messages */
     GUARD_RUN_MAX = 64,      /* the most LIMIT_GUARD_RUN can be */
     GUARD_PIECE_MAX = 16384, /* bytes looked at in one go */
+    GUARD_NAME_MAX = 64,     /* of what a secret is called */
 };
 
 /* ---- the secrets a sandbox was lent ---- */
@@ -52,23 +62,32 @@ struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random);
 struct guard_set *guard_set_ref(struct guard_set *set);
 /* Gives a reference back; NULL is fine. */
 void guard_set_free(struct guard_set *set);
+/* More than `most` fragments of one secret within `time` (nanoseconds) exceed the set; without this none do. */
+void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time);
 
 /*
  * From now on until `until` (any clock's nanoseconds) all streams of the set
  * look for this value, those in progress too. A value that is in the set is
- * only kept longer. prefix: how many bytes at its beginning the sandbox knows
- * from its placeholder. The value is copied. To be called before the secret
- * leaves; on ERR_BAD (length), ERR_LIMIT (max) and ERR_MEMORY (arena) it must not leave.
+ * only kept longer. name: what it is called, to be told with guard_set_exceeded.
+ * prefix: how many bytes at its beginning the sandbox knows
+ * from its placeholder. All is copied. To be called before the secret
+ * leaves; on ERR_BAD (a length), ERR_LIMIT (max) and ERR_MEMORY (arena) it must not leave.
  */
-MUST_USE int guard_set_add(struct guard_set *set, struct view value, size_t prefix, uint64_t until);
-/* Forgets what was kept until now or earlier (longer when the arena is full). */
+MUST_USE int guard_set_add(struct guard_set *set, struct view value, struct view name,
+                           size_t prefix, uint64_t until);
+/* To be called often. Forgets what was kept until now or earlier (longer when the arena is full), and fragments after their time. */
 void guard_set_expire(struct guard_set *set, uint64_t now);
+/* The name of a secret whose fragments exceed the set; NULL when there is none. Lasts for `time`. */
+const char *guard_set_exceeded(const struct guard_set *set);
 size_t guard_set_count(const struct guard_set *set);
 /* The most bytes a stream holds back. */
 size_t guard_set_hold(const struct guard_set *set);
 
-/* Masks a whole value (a field) in place; returns how many runs were masked. */
-size_t guard_mask(const struct guard_set *set, uint8_t *p, size_t n);
+/*
+ * Masks a whole value (a field) in place; returns how many runs were masked. Where that exceeds the set,
+ * the value must not be sent.
+ */
+size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n);
 
 /* ---- one answer's body ---- */
 
@@ -76,6 +95,7 @@ struct guard_stream {
     struct guard_set *set;
     struct buf kept;   /* arena: bytes that were released, as context, then those held back */
     size_t released;   /* how many of them were released */
+    bool cut;          /* more was released before them */
     uint64_t masked;   /* runs masked so far */
     bool ends_in_mask; /* the last byte released was masked */
 };
@@ -87,7 +107,8 @@ void guard_stream_free(struct guard_stream *s);
  * Appends to out what may be released of the bytes held and the piece, masked;
  * keeps the rest. Never gives back a byte more than it was fed in all. Any cut
  * of the text into pieces releases the same bytes in the end. ERR_MEMORY (the
- * arena is full), ERR_LIMIT (out has no room): the answer must be cut.
+ * arena is full), ERR_LIMIT (out has no room), ERR_DENIED (the set is exceeded; nothing of the piece that did it
+ * is released): the answer must be cut.
  */
 MUST_USE int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out);
 /*

@@ -106,9 +106,9 @@ void guard_index_free(struct guard_index *x) {
 
 /* ---- scanning ---- */
 
-struct run {
-    size_t from, to; /* in the text */
-    size_t pattern, delta;
+/* The run that was found last: further grams of it need no look. */
+struct last {
+    size_t pattern, delta, to;
 };
 
 static bool is_base64(uint8_t c) {
@@ -117,7 +117,7 @@ static bool is_base64(uint8_t c) {
 
 /* Text at `at` equals the pattern at `offset` for a gram: the longest run around it, if it counts. */
 static bool extend(const struct guard_pattern *p, struct view text, size_t at, size_t offset,
-                   struct run *run) {
+                   struct guard_run *run) {
     size_t left = 0, right = GUARD_GRAM;
     while (left < offset && left < at && text.p[at - left - 1] == p->text[offset - left - 1])
         left++;
@@ -127,8 +127,7 @@ static bool extend(const struct guard_pattern *p, struct view text, size_t at, s
     size_t begin = offset - left, end = offset + right;
     if (end < (begin > p->head ? begin : p->head) + p->need)
         return false;
-    run->from = at - left;
-    run->to = at + right;
+    *run = (struct guard_run){p, at - left, at + right, begin, end, begin == 0 && end == p->n};
     if (p->leans_before && begin == 0 && run->from > 0 && is_base64(text.p[run->from - 1]))
         run->from--;
     if (p->leans_after && end == p->n && run->to < text.n && is_base64(text.p[run->to]))
@@ -137,26 +136,25 @@ static bool extend(const struct guard_pattern *p, struct view text, size_t at, s
 }
 
 static void look_up(const struct guard_index *x, struct view text, size_t at, uint64_t gram,
-                    struct run *last, guard_found *found, void *ctx) {
+                    struct last *last, guard_found *found, void *ctx) {
     size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
     for (size_t i = gram * x->factor >> x->table_shift; x->table[i]; i = (i + 1) & mask) {
+        struct guard_run run;
         size_t pattern = (x->table[i] >> 16) - 1, offset = x->table[i] & 0xffff;
         if (load_gram(x->patterns[pattern].text + offset) != gram)
             continue;
-        /* A further gram of the run that was just reported. */
         if (last->pattern == pattern && last->delta == at - offset && at < last->to)
             continue;
-        if (!extend(&x->patterns[pattern], text, at, offset, last))
+        if (!extend(&x->patterns[pattern], text, at, offset, &run))
             continue;
-        last->pattern = pattern;
-        last->delta = at - offset;
-        found(ctx, last->from, last->to);
+        *last = (struct last){pattern, at - offset, run.to};
+        found(ctx, &run);
     }
 }
 
 void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found,
                       void *ctx) {
-    struct run last = {0, 0, SIZE_MAX, 0};
+    struct last last = {SIZE_MAX, 0, 0};
     if (x->n == 0)
         return;
     for (size_t at = 0; at + GUARD_GRAM <= text.n; at += x->step) {

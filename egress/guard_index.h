@@ -22,6 +22,8 @@ struct guard_pattern {
     size_t head; /* this many bytes at its beginning do not count (see guard.h) */
     size_t need; /* this many bytes of the rest make a run; GUARD_GRAM to n - head */
     bool leans_before, leans_after; /* base64: the neighbouring character is masked as well */
+    size_t kind;                    /* of egress/spelling.h */
+    void *secret;                   /* whose spelling it is: for the one who made it */
 };
 
 struct guard_index {
@@ -43,8 +45,16 @@ MUST_USE int guard_index_build(struct guard_index *x, struct guard_pattern *patt
                                uint64_t factor);
 void guard_index_free(struct guard_index *x);
 
-/* Calls found for every run [from, to) of text that must be masked; runs may overlap and repeat. */
-typedef void guard_found(void *ctx, size_t from, size_t to);
+/* A run of text that must be masked: text and spelling share [from, to), which begins at `begin` of the spelling. */
+struct guard_run {
+    const struct guard_pattern *pattern;
+    size_t from, to; /* with a neighbour that leans */
+    size_t begin, end;
+    bool whole; /* the whole spelling */
+};
+
+/* Calls found for every such run; runs may overlap and repeat. */
+typedef void guard_found(void *ctx, const struct guard_run *run);
 void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found, void *ctx);
 
 #endif

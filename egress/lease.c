@@ -82,7 +82,8 @@ static int guard_small_letters(struct guard_set *set, const struct lease *lease,
         buf_put_u8(&small, to_lower(secret.p[i]));
     int result = buf_ok(&small) ? 0 : ERR_MEMORY;
     if (result == 0 && !view_equal(buf_view(&small), secret))
-        result = guard_set_add(set, buf_view(&small), lease->prefix, until);
+        result = guard_set_add(set, buf_view(&small), view_str(lease->key.credential),
+                               lease->prefix, until);
     buf_free(&small);
     return result;
 }
@@ -96,7 +97,8 @@ static int guard(struct lane *l, const struct lease *lease) {
     if (!g)
         return ERR_MEMORY;
     uint64_t until = loop_now(l->loop) + lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
-    int result = guard_set_add(g->set, buf_view(&lease->secret), lease->prefix, until);
+    int result = guard_set_add(g->set, buf_view(&lease->secret), view_str(lease->key.credential),
+                               lease->prefix, until);
     return result != 0 ? result : guard_small_letters(g->set, lease, until);
 }
 

@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     t.n = t.n_cuts = 0;
     make_text(&t, secret, view_of(data + 3, size - 3));
     struct guard_set *set = guard_set_new(4, RUN, 0x0123456789abcdef);
-    if (!set || guard_set_add(set, secret, 0, 1) != 0)
+    if (!set || guard_set_add(set, secret, VIEW("key"), 0, 1) != 0)
         abort();
     memcpy(masked, t.p, t.n);
     guard_mask(set, masked, t.n);

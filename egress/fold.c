@@ -1,0 +1,143 @@
+#include "egress/fold.h"
+
+#include <string.h>
+
+/* Those that begin as another one come first. */
+static const char *const literals[] = {"\\\\r\\\\n", "\\\\n",  "\\\\r", "\\r\\n", "\\n", "\\r",
+                                       "%0D%0A",     "%0d%0a", "%0A",   "%0a",    "%0D", "%0d"};
+enum { N_LITERALS = sizeof literals / sizeof *literals };
+
+static bool is_line_end(uint8_t c) {
+    return c == '\r' || c == '\n';
+}
+
+static bool is_blank(uint8_t c) {
+    return c == ' ' || c == '\t';
+}
+
+static bool is_visible(uint8_t c) {
+    return c >= 0x21 && c <= 0x7e;
+}
+
+/* Lines of JSON, XML and text end so, and no encoding does. */
+static bool closes(uint8_t c) {
+    return c != 0 && strchr("}])>\"',", c) != NULL;
+}
+
+static size_t blanks_at(struct view text, size_t at) {
+    size_t n = 0;
+    while (n < FOLD_BLANKS_MAX && at + n < text.n && is_blank(text.p[at + n]))
+        n++;
+    return n;
+}
+
+/* ---- raw line ends ---- */
+
+/* Whether a line that ends before text[at] is one that a writer may have broken in a word. */
+static bool breaks_a_word(struct view text, size_t at) {
+    size_t n = 0;
+    if (at == 0 || closes(text.p[at - 1]))
+        return false;
+    while (n < FOLD_WIDTH && n < at && is_visible(text.p[at - 1 - n]))
+        n++;
+    return n == FOLD_WIDTH || text.p[at - 1] == '=';
+}
+
+static size_t raw_fold(struct view text, size_t at) {
+    size_t n = text.p[at] == '\r' && at + 1 < text.n && text.p[at + 1] == '\n' ? 2 : 1;
+    n += blanks_at(text, at + n);
+    bool empty_line = at + n < text.n && is_line_end(text.p[at + n]);
+    return !empty_line && breaks_a_word(text, at) ? n : 0;
+}
+
+/* ---- line ends in visible characters ---- */
+
+static bool literal_is_at(struct view text, size_t at, const char *literal, size_t n) {
+    return at + n <= text.n && view_equal(view_slice(text, at, at + n), view_of(literal, n));
+}
+
+static size_t literal_fold(struct view text, size_t at) {
+    for (size_t i = 0; i < N_LITERALS; i++) {
+        size_t n = strlen(literals[i]);
+        if (literal_is_at(text, at, literals[i], n))
+            return n + blanks_at(text, at + n);
+    }
+    return 0;
+}
+
+/* ---- all folds ---- */
+
+static size_t fold_at(struct view text, size_t at) {
+    switch (text.p[at]) {
+    case '\r':
+    case '\n':
+        return raw_fold(text, at);
+    case '\\':
+    case '%':
+        return literal_fold(text, at);
+    default:
+        return 0;
+    }
+}
+
+/* Where the next byte stands with which a fold may begin; each kind is sought no further than needed. */
+struct ahead {
+    size_t at[4];
+};
+
+static const char beginnings[] = "\n\r\\%";
+
+static size_t next_beginning(struct ahead *a, struct view text, size_t from) {
+    size_t least = text.n;
+    for (size_t i = 0; i < 4; i++) {
+        if (a->at[i] < from || from == 0) {
+            const uint8_t *p = memchr(text.p + from, beginnings[i], text.n - from);
+            a->at[i] = p ? (size_t)(p - text.p) : text.n;
+        }
+        if (a->at[i] < least)
+            least = a->at[i];
+    }
+    return least;
+}
+
+size_t fold_remove(struct view text, uint8_t *out, bool *gone) {
+    struct ahead ahead = {{0}};
+    size_t done = 0, n = 0;
+    for (size_t at = 0; at < text.n;) {
+        at = next_beginning(&ahead, text, at);
+        size_t size = at < text.n ? fold_at(text, at) : 0;
+        if (size == 0) {
+            at += at < text.n;
+            continue;
+        }
+        if (done == 0)
+            memset(gone, false, text.n);
+        size_t from = is_line_end(text.p[at]) && at > done && text.p[at - 1] == '=' ? at - 1 : at;
+        view_copy(view_slice(text, done, from), out + n);
+        n += from - done;
+        done = at + size;
+        memset(gone + from, true, done - from);
+        at = done;
+    }
+    if (done == 0)
+        return text.n;
+    view_copy(view_skip(text, done), out + n);
+    return n + text.n - done;
+}
+
+size_t fold_before(struct view text, size_t end) {
+    size_t at = end;
+    while (at > 0 && end - at < FOLD_BLANKS_MAX && is_blank(text.p[at - 1]))
+        at--;
+    if (at > 0 && is_line_end(text.p[at - 1])) {
+        at -= at > 1 && text.p[at - 1] == '\n' && text.p[at - 2] == '\r' ? 2 : 1;
+        return raw_fold(text, at) >= end - at ? end - at : 0;
+    }
+    /* The literal itself is visible: only the blanks behind it are what would end a word. */
+    for (size_t i = 0; at < end && i < N_LITERALS; i++) {
+        size_t n = strlen(literals[i]);
+        if (n <= at && literal_is_at(text, at - n, literals[i], n))
+            return end - at;
+    }
+    return 0;
+}

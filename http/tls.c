@@ -81,11 +81,15 @@ static BIO_METHOD *bio_method(void) {
 
 /* ---- what both sides have ---- */
 
-int tls_start(void) {
-    tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
+static int load(void) {
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
                              OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
     return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() ? 0 : ERR_CRYPTO;
+}
+
+int tls_start(void) {
+    tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
+    return load();
 }
 
 /* The hybrid group is known from OpenSSL 3.5 on. Finite-field groups cost a server too much. */
@@ -98,7 +102,7 @@ static bool set_groups(SSL_CTX *ctx) {
 }
 
 SSL_CTX *stream_context(const SSL_METHOD *method) {
-    SSL_CTX *ctx = tls_start() == 0 ? SSL_CTX_new(method) : NULL;
+    SSL_CTX *ctx = load() == 0 ? SSL_CTX_new(method) : NULL;
     if (!ctx)
         return NULL;
     SSL_CTX_set_security_level(ctx, 2);

@@ -185,6 +185,11 @@ static void put_export(struct buf *out, const char *name, struct view value) {
 void environment_write_sh(const struct environment *e, struct buf *out) {
     char name[VARIABLE_SIZE];
     put_variables(e, out, put_export);
+    if (view_is_empty(e->proxy_url))
+        buf_put_str(
+            out, "# In the sandbox, a port for clients that know no socket:\n"
+                 "#   socat TCP-LISTEN:3128,bind=127.0.0.1,fork UNIX-CONNECT:\"$EXEAT_SOCKET\" &\n"
+                 "#   export http_proxy=http://127.0.0.1:3128 https_proxy=http://127.0.0.1:3128\n");
     for (size_t i = 0; i < e->n_credentials; i++) {
         if (variable_at(e, i, name))
             put_export(out, name, e->credentials[i].placeholder);

@@ -29,7 +29,7 @@ struct environment {
  */
 MUST_USE int environment_read_issued(struct view json, struct environment *e, struct view *token);
 
-/* `export NAME='value'` lines, fit for eval. A credential whose variable would hide another one is left out with a comment. */
+/* `export NAME='value'` lines, fit for eval; for a socket with a comment that says how to use it. A credential whose variable would hide another one is left out with a comment. */
 void environment_write_sh(const struct environment *e, struct buf *out);
 /* {"sandbox":...,"variables":{"NAME":"value",...},"credentials":{"name":"placeholder",...}} */
 void environment_write_json(const struct environment *e, struct buf *out);

@@ -13,12 +13,16 @@
 
 #include <sys/types.h>
 
+#define NOBODY UINT32_MAX
+
 struct config_listener {
     bool is_unix;
     struct address address; /* TCP */
     uint16_t port;
     const char *path; /* Unix */
     mode_t mode;
+    uid_t owner; /* of the socket; NOBODY: the daemon's own */
+    gid_t group;
     uint32_t lane; /* id of its lane */
     struct position at;
     struct config_listener *next;

@@ -101,13 +101,37 @@ static int read_shared(void *source, struct lexer *l, const struct token *at) {
     return err;
 }
 
+/* What a file has and a port has not. */
+static int check_unix(const struct config_source *s, struct lexer *l, const struct token *at) {
+    if (s->listener->is_unix)
+        return 0;
+    errors_add(l->errors, at->at, "'%.*s' is for Unix sockets", VIEW_ARG(at->text));
+    return ERR_BAD;
+}
+
+static int read_owner(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    uint64_t uid;
+    if (check_unix(s, l, at) != 0 || lexer_number(l, "a user id", 0, NOBODY - 1, &uid) != 0)
+        return ERR_BAD;
+    s->listener->owner = (uid_t)uid;
+    return 0;
+}
+
+static int read_group(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    uint64_t gid;
+    if (check_unix(s, l, at) != 0 || lexer_number(l, "a group id", 0, NOBODY - 1, &gid) != 0)
+        return ERR_BAD;
+    s->listener->group = (gid_t)gid;
+    return 0;
+}
+
 static int read_mode(void *source, struct lexer *l, const struct token *at) {
     struct config_source *s = source;
     struct token t;
-    if (!s->listener->is_unix) {
-        errors_add(l->errors, at->at, "'mode' is for Unix sockets");
+    if (check_unix(s, l, at) != 0)
         return ERR_BAD;
-    }
     if (lexer_word(l, "an octal mode", &t) != 0)
         return ERR_BAD;
     unsigned mode = 0;
@@ -183,18 +207,21 @@ static int add_listener(struct config_source *s, struct lexer *l) {
 int config_listen(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {{"sandbox", read_sandbox, false},
                                              {"shared", read_shared, false},
-                                             {"mode", read_mode, true}};
+                                             {"mode", read_mode, true},
+                                             {"owner", read_owner, true},
+                                             {"group", read_group, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);
     if (!s->listener)
         return ERR_MEMORY;
-    *s->listener = (struct config_listener){.mode = 0660, .at = at->at};
+    *s->listener =
+        (struct config_listener){.mode = 0660, .owner = NOBODY, .group = NOBODY, .at = at->at};
     size_t before = l->errors->total;
     int err = read_where(s, l);
     if (err != 0 && (err == ERR_MEMORY || !lexer_at(l, TOKEN_OPEN)))
         return err;
-    int block = statements_read(l, words, 3, "a listener", s);
+    int block = statements_read(l, words, sizeof words / sizeof *words, "a listener", s);
     if (block != 0 || l->errors->total != before)
         return block != 0 ? block : err;
     if (!s->who) {

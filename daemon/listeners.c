@@ -150,12 +150,26 @@ static int open_unix(const char *path, mode_t mode) {
     return fd;
 }
 
+/* False with a line in the log. */
+static bool give_away(const struct config_listener *l) {
+    if ((l->owner == NOBODY && l->group == NOBODY) || chown(l->path, l->owner, l->group) == 0)
+        return true;
+    log_fatal("%s:%u:%u: the socket %s cannot be given to that owner or group: %s (who is not root "
+              "can only give it to a group of his own)",
+              l->at.file, l->at.line, l->at.column, l->path, strerror(errno));
+    return false;
+}
+
 int listener_open(const struct config_listener *l) {
     char name[256];
     struct sockaddr_storage to;
     int fd;
     if (l->is_unix) {
         fd = open_unix(l->path, l->mode);
+        if (fd >= 0 && !give_away(l)) {
+            close(fd);
+            return -1;
+        }
     } else {
         socklen_t size = tcp_address(l, &to);
         fd = take_activated(&to, size);

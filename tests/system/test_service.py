@@ -195,6 +195,18 @@ def a_process_that_does_not_run_shows_in_the_status(place):
     assert wait_for(lambda: code(place, "status") == 0, 20, 0.1), place.last.stdout
 
 
+# ---- a socket for a sandbox ----
+
+def a_socket_is_given_to_whom_the_configuration_says(_):
+    place = small_place(listeners={"a": "sandbox a", "unix": "sandbox b; owner 1234; group 4321; mode 0620"})
+    with place:
+        st = os.stat(place.path("unix.sock"))
+        assert (st.st_uid, st.st_gid, st.st_mode & 0o777) == (1234, 4321, 0o620), st
+        text = place.exeat("sandbox", "add", "b")
+        assert "export EXEAT_SOCKET='%s'\n" % place.path("unix.sock") in text and "UNIX-CONNECT" in text, text
+        assert "https_proxy='" not in text, text
+
+
 # ---- the vault ----
 
 def a_rekey_that_cannot_be_asked_for_leaves_nothing(place):
@@ -260,6 +272,10 @@ def main():
         report.skip("what root makes is of use to the service", "needs root and setpriv")
     elif chosen in "what_root_makes_is_of_use_to_the_service":
         report.run(what_root_makes_is_of_use_to_the_service, None)
+    if os.getuid() != 0:
+        report.skip("a socket is given to whom the configuration says", "needs root")
+    elif chosen in "a_socket_is_given_to_whom_the_configuration_says":
+        report.run(a_socket_is_given_to_whom_the_configuration_says, None)
     report.end()
 
 

@@ -84,12 +84,13 @@ static void relative_paths_are_relative_to_the_configurations_folder(void **stat
 
 static void listeners_have_addresses_and_lanes_in_order(void **state) {
     (void)state;
-    struct config c = read_config("state s; policy p\n"
-                                  "listen tcp 127.0.0.1:3128 { sandbox a }\n"
-                                  "listen tcp [::]:3128 { shared b c }\n"
-                                  "listen unix /run/a.sock { mode 0600; sandbox a }\n"
-                                  "listen tcp 0.0.0.0:1 { shared }\n"
-                                  "listen unix d.sock { sandbox d }\n");
+    struct config c =
+        read_config("state s; policy p\n"
+                    "listen tcp 127.0.0.1:3128 { sandbox a }\n"
+                    "listen tcp [::]:3128 { shared b c }\n"
+                    "listen unix /run/a.sock { mode 0600; sandbox a; owner 1000; group 7 }\n"
+                    "listen tcp 0.0.0.0:1 { shared }\n"
+                    "listen unix d.sock { sandbox d }\n");
     static const struct {
         bool is_unix;
         uint32_t lane;
@@ -108,6 +109,9 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
         assert_int_equal(l->mode, listeners[i].mode);
     }
     assert_null(l);
+    assert_int_equal(c.listeners->next->next->owner, 1000);
+    assert_int_equal(c.listeners->next->next->group, 7);
+    assert_int_equal(c.listeners->next->next->next->next->owner, NOBODY);
     assert_string_equal(c.listeners->next->next->path, "/run/a.sock");
     static const struct {
         const char *names;
@@ -246,6 +250,8 @@ static const struct bad_case bad_cases[] = {
      "a second 'shared' without names"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox a/b }", 4, 34, "is no name"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; mode 0600 }", 4, 37, "for Unix sockets"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; group 7 }", 4, 37, "'group' is for Unix sockets"},
+    {BASE "listen unix x { sandbox b; owner me }", 4, 34, "a user id"},
     {BASE "listen unix x { sandbox b; mode 999 }", 4, 33, "is no mode"},
     {BASE "listen unix x { sandbox b; mode 1777 }", 4, 33, "is no mode"},
     {BASE "control c { uid -1 }", 4, 17, "expected a user id"},

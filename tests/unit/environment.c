@@ -123,7 +123,8 @@ static void a_unix_listener_gives_no_proxy_url(void **state) {
     e.socket = VIEW("/run/exeat/ci.sock");
     buf_init(&b, 65536);
     environment_write_sh(&e, &b);
-    assert_false(has(&b, "http_proxy"));
+    assert_false(has(&b, "http_proxy='"));
+    assert_true(has(&b, "\n#   socat TCP-LISTEN"));
     assert_false(has(&b, "proxyHost"));
     assert_true(has(&b, "export EXEAT_SOCKET='/run/exeat/ci.sock'\n"));
     buf_free(&b);

@@ -43,7 +43,7 @@ def exeat(*args):
 
 def blocks(text):
     """The fenced code of a document."""
-    return [b for b in re.findall(r"^```\n(.*?)^```$", text, re.M | re.S)]
+    return [b for language, b in re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S) if not language]
 
 
 def statements(block):
@@ -160,7 +160,8 @@ def is_configuration(directory, text):
 @test
 def every_example_of_configuration_md_is_read(directory):
     assert is_configuration(directory, BASE) and not is_configuration(directory, BASE + "nonsense\n")
-    found = [b for b in blocks(read("docs", "configuration.md")) if not b.startswith("configuration =")]
+    found = [b for b in blocks(read("docs", "configuration.md") + read("docs", "service.md"))
+             if not b.startswith("configuration =")]
     for block in found:
         assert is_configuration(directory, block if block.startswith("state") else BASE + block), block
     assert len(found) >= 5
@@ -307,7 +308,7 @@ def the_walk_through_of_the_readme_works(directory):
 @test
 def links_of_documents_lead_somewhere(_):
     for document in ("README.md", "docs/policy.md", "docs/configuration.md", "docs/limits.md", "docs/architecture.md",
-                     "docs/audit.md", "docs/threat-model.md"):
+                     "docs/audit.md", "docs/threat-model.md", "docs/service.md"):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(*document.split("/"))):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(document), link)), (document, link)
 

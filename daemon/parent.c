@@ -39,6 +39,7 @@ enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STEADY_SECONDS = 60, STO
 
 static void start_process(struct process *of);
 static void restart_later(struct process *of);
+static void wait_to_restart(struct process *of);
 
 /* ---- the audit trail ---- */
 
@@ -300,19 +301,24 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx) {
         sleep_inspect(p, of->lane);
     else if (lane_is_down(p, of->lane))
         start_lane(p, of->lane);
+    else
+        wait_to_restart(of); /* the rest of its lane has not been reaped yet */
+}
+
+static void wait_to_restart(struct process *of) {
+    struct timeval t = {of->backoff_ms / 1000, of->backoff_ms % 1000 * 1000};
+    if (!of->restart)
+        of->restart = event_new(loop_base(of->parent->loop), -1, 0, on_restart, of);
+    if (!of->restart || event_add(of->restart, &t) != 0)
+        log_warn("%s cannot be started again: no memory", of->origin);
 }
 
 static void restart_later(struct process *of) {
-    struct parent *p = of->parent;
     bool steady = clock_mono() - of->started > STEADY_SECONDS * UINT64_C(1000000000);
     of->backoff_ms = steady || of->backoff_ms == 0 ? BACKOFF_FIRST_MS : of->backoff_ms * 2;
     if (of->backoff_ms > BACKOFF_MOST_MS)
         of->backoff_ms = BACKOFF_MOST_MS;
-    struct timeval t = {of->backoff_ms / 1000, of->backoff_ms % 1000 * 1000};
-    if (!of->restart)
-        of->restart = event_new(loop_base(p->loop), -1, 0, on_restart, of);
-    if (!of->restart || event_add(of->restart, &t) != 0)
-        log_warn("%s cannot be started again: no memory", of->origin);
+    wait_to_restart(of);
     of->restarts++;
 }
 
@@ -387,7 +393,9 @@ static void process_ended(struct process *of, int status) {
     }
     if (of->lane && of->role != ROLE_INSPECT)
         end_lane(of);
-    restart_later(of);
+    /* An inspect that went with its lane comes with it again, and has nothing to pay for. */
+    if (of->role != ROLE_INSPECT || !of->killed)
+        restart_later(of);
     rollout_lost(of);
 }
 

@@ -13,6 +13,7 @@
 #include "egress/lane_messages.h"
 #include "egress/tunnel.h"
 #include "http/http1.h"
+#include "http/tls.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -243,6 +244,8 @@ static const struct child_ops ops = {
 
 static int start(struct lane *l, const struct role_args *args) {
     int result = http1_self_test();
+    if (result == 0)
+        result = tls_start();
     if (result == 0)
         result = secret_arena_open(ARENA_SIZE);
     if (result == 0)

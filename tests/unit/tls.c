@@ -1063,9 +1063,9 @@ static void test_large_transfers_go_both_ways_at_once(void **state) {
 
 /* Runs in a process of its own, from the beginning: 0 when a handshake goes without these calls. */
 static int be_narrow(void) {
-    static const int forbidden[] = {SCMP_SYS(open),    SCMP_SYS(openat),  SCMP_SYS(sendto),
-                                    SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(recvfrom),
-                                    SCMP_SYS(connect)};
+    static const int forbidden[] = {SCMP_SYS(open),     SCMP_SYS(openat),  SCMP_SYS(newfstatat),
+                                    SCMP_SYS(sendto),   SCMP_SYS(sendmsg), SCMP_SYS(recvmsg),
+                                    SCMP_SYS(recvfrom), SCMP_SYS(connect)};
     struct ends e;
     if (tls_start() != 0)
         return 1;

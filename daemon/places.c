@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -75,7 +76,49 @@ static bool check_way(const char *path) {
     return true;
 }
 
+/* Who may write there may put another key or trail in the place of ours. */
+static bool check_owner(const char *path) {
+    struct stat st;
+    if (lstat(path, &st) != 0)
+        return errno == ENOENT ? lack(path) : complain(path, "cannot be looked at");
+    if (st.st_uid != 0 && st.st_uid != getuid()) {
+        log_fatal("%s: belongs to user %u, and exeatd runs as user %u: run it as that user, or "
+                  "`chown -R %u %s`",
+                  path, (unsigned)st.st_uid, (unsigned)getuid(), (unsigned)getuid(), path);
+        return false;
+    }
+    if ((st.st_mode & 022) != 0) {
+        log_fatal("%s: others than its owner may write to it (mode %04o): `chmod go-w %s`", path,
+                  (unsigned)st.st_mode & 07777, path);
+        return false;
+    }
+    return true;
+}
+
+static bool give(int dir, const char *path, const char *name, uid_t uid) {
+    struct stat st;
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_uid == uid || fchownat(dir, name, uid, uid, AT_SYMLINK_NOFOLLOW) == 0)
+        return true;
+    log_fatal("%s/%s: belongs to user %u, and user %u works with it here (line `uids`): `chown -R "
+              "%u:%u %s`",
+              path, name, (unsigned)st.st_uid, (unsigned)uid, (unsigned)uid, (unsigned)uid, path);
+    return false;
+}
+
 /* Files of an earlier owner (the daemon ran as somebody else) are given to the present one. */
+static bool give_files(const char *path, uid_t uid) {
+    DIR *d = opendir(path);
+    bool ok = true;
+    /* Who may not look into the folder of another user is no one who could give it away. */
+    if (!d)
+        return errno == EACCES || complain(path, "cannot be read");
+    for (const struct dirent *e; ok && (e = readdir(d));)
+        ok = give(dirfd(d), path, e->d_name, uid);
+    closedir(d);
+    return ok;
+}
+
 static bool make_directory(const struct parent *p, enum role role) {
     char path[4096];
     struct stat st;
@@ -87,11 +130,15 @@ static bool make_directory(const struct parent *p, enum role role) {
     uid_t uid = place_uid(p, role, 0);
     if (uid != getuid() && !check_way(path))
         return false;
-    if (st.st_uid != uid && (!places_separate() || lchown(path, uid, uid) != 0))
-        return complain(path, "belongs to somebody else");
+    if (st.st_uid != uid && (!places_separate() || lchown(path, uid, uid) != 0)) {
+        log_fatal("%s: belongs to user %u, and %s runs as user %u: `chown -R %u:%u %s`", path,
+                  (unsigned)st.st_uid, role_name(role), (unsigned)uid, (unsigned)uid, (unsigned)uid,
+                  path);
+        return false;
+    }
     if ((st.st_mode & 077) != 0 && chmod(path, 0700) != 0)
         return complain(path, "cannot change the mode");
-    return true;
+    return give_files(path, uid);
 }
 
 /* A lock of the process, not of the descriptor: the roles do not inherit it, and it ends with us. */
@@ -128,7 +175,10 @@ bool places_prepare(const struct parent *p) {
                   p->config_file, (unsigned long long)needed);
         return false;
     }
-    return make_directory(p, ROLE_BROKER) && make_directory(p, ROLE_AUDIT);
+    char ca[4096];
+    snprintf(ca, sizeof ca, "%s/ca", p->config.state);
+    return check_owner(p->config.state) && check_owner(ca) && make_directory(p, ROLE_BROKER) &&
+           make_directory(p, ROLE_AUDIT);
 }
 
 /* ---- files ---- */
@@ -141,14 +191,26 @@ static void send_file(struct process *of, const char *name, int fd) {
     buf_free(&b);
 }
 
-/* A key that others could read is no key. */
+/* A key that others could read or put there is no key. That group root may read it adds nobody. */
+static bool check_file(const char *path, const struct stat *st, bool secret) {
+    mode_t none = !secret ? 022 : st->st_gid == 0 ? 037 : 077;
+    if (S_ISREG(st->st_mode) && (st->st_mode & none) == 0 &&
+        (st->st_uid == 0 || st->st_uid == getuid()))
+        return true;
+    log_fatal(
+        "%s: must be a file of user %u or root that only its owner can %s, and is one of user "
+        "%u with mode %04o: `chown %u %s; chmod %s %s`",
+        path, (unsigned)getuid(), secret ? "read" : "write", (unsigned)st->st_uid,
+        (unsigned)st->st_mode & 07777, (unsigned)getuid(), path, secret ? "0600" : "0644", path);
+    return false;
+}
+
 static bool send_key(struct process *of, const char *name, const char *path, bool secret) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return errno == ENOENT ? lack(path) : complain(path, "cannot be opened");
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (secret && (st.st_mode & 077) != 0)) {
-        log_fatal("%s: must be a file that only its owner can read (mode 0600)", path);
+    if (fstat(fd, &st) != 0 || !check_file(path, &st, secret)) {
         close(fd);
         return false;
     }

@@ -7,7 +7,7 @@ import ssl
 import subprocess
 
 from helpers import HOSTS, ask, ask_quietly, kill_and_wait, small_place
-from place import ROOT, Report, wait_for
+from place import ROOT, UIDS, Report, wait_for
 
 EXEAT = 61799  # for sysusers' `-`: any uid that no user has
 
@@ -75,6 +75,53 @@ def what_root_makes_is_of_use_to_the_service(_):
         assert ask(place).status == 200
     finally:
         place.__exit__()
+
+
+def start_again(place):
+    """exit status and what a daemon says that must not start; it has its time to do so all the same."""
+    place.stop()
+    before = len(place.log())
+    try:
+        place.launch()
+    except AssertionError:
+        return place.daemon.wait(20), place.log()[before:]
+    return None, "it has started"
+
+
+def what_others_may_write_or_own_is_refused_with_the_remedy(place):
+    state, ca = place.path("state"), place.path("state", "ca")
+    for path, mode, what in ((state, 0o777, "chmod go-w"), (ca, 0o770, "chmod go-w"),
+                             (place.path("state", "vault.key"), 0o640, "chmod 0600"),
+                             (place.path("state", "ca", "ca.pem"), 0o666, "chmod 0644")):
+        right = os.stat(path)
+        os.chmod(path, mode)
+        os.chown(path, right.st_uid, 4321)
+        status, said = start_again(place)
+        assert status == 1 and path + ": " in said and what in said and "%04o" % mode in said, (path, said)
+        os.chmod(path, right.st_mode & 0o7777)
+        os.chown(path, right.st_uid, right.st_gid)
+    for path in (state, ca, place.path("state", "ca", "ca.key")):
+        owner = os.stat(path).st_uid
+        os.chown(path, 4321, -1)
+        status, said = start_again(place)
+        assert status == 1 and path + ": " in said and "user 4321" in said and "chown" in said, (path, said)
+        os.chown(path, owner, -1)
+    place.launch()
+    assert ask(place).status == 200
+
+
+def another_range_of_uids_takes_the_files_over(place):
+    with open(place.path("exeat.conf")) as f:
+        before = f.read()
+    place.stop()
+    place.write("exeat.conf", before.replace(UIDS, "uids 62800 - 62999\n"))
+    place.launch()
+    assert code(place, "status") == 0 and ask(place).status == 200, place.last
+    assert code(place, "log", "verify") == 0, place.last
+    place.stop()
+    place.write("exeat.conf", before)
+    place.launch()
+    assert code(place, "status") == 0 and ask(place).status == 200, place.last
 
 
 # ---- a new CA ----
@@ -272,6 +319,12 @@ def main():
         report.skip("what root makes is of use to the service", "needs root and setpriv")
     elif chosen in "what_root_makes_is_of_use_to_the_service":
         report.run(what_root_makes_is_of_use_to_the_service, None)
+    if os.getuid() == 0:
+        with small_place() as place:
+            for test in (what_others_may_write_or_own_is_refused_with_the_remedy,
+                         another_range_of_uids_takes_the_files_over):
+                if chosen in test.__name__:
+                    report.run(test, place)
     if os.getuid() != 0:
         report.skip("a socket is given to whom the configuration says", "needs root")
     elif chosen in "a_socket_is_given_to_whom_the_configuration_says":

@@ -83,6 +83,10 @@ static const struct limit_info table[LIMIT_COUNT] = {
                           "answers are scanned for a secret after its last use", "forgotten"},
     [LIMIT_GUARD_RUN] = {"guard-run", "bytes", 16, 12, 64,
                          "shortest run of a secret's bytes that is masked", "-"},
+    [LIMIT_GUARD_FRAGMENTS] =
+        {"guard-fragments", "", 3, 0, 64,
+         "different parts of one secret found in a sandbox's answers within guard-time",
+         "the answer is cut; 403 for all of the sandbox's requests for guard-time"},
     [LIMIT_SECRETS] = {"secrets", "", 64, 1, 512,
                        "different secrets lent to a sandbox within guard-time", "503"},
     [LIMIT_ASK_TIME] = {"ask-time", "s", 5, 1, 60,

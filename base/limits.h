@@ -45,10 +45,11 @@ enum limit {
     LIMIT_UPSTREAMS,          /* open upstream connections of a lane to one authority */
     LIMIT_CERTIFICATES,       /* in an upstream's chain */
     /* secrets */
-    LIMIT_LEASE_TIME, /* seconds a secret is lent to a lane */
-    LIMIT_GUARD_TIME, /* seconds after the last use that answers are scanned for it */
-    LIMIT_GUARD_RUN,  /* shortest run of a secret's bytes that is masked */
-    LIMIT_SECRETS,    /* different secrets a sandbox may have been lent at once */
+    LIMIT_LEASE_TIME,      /* seconds a secret is lent to a lane */
+    LIMIT_GUARD_TIME,      /* seconds after the last use that answers are scanned for it */
+    LIMIT_GUARD_RUN,       /* shortest run of a secret's bytes that is masked */
+    LIMIT_GUARD_FRAGMENTS, /* parts of one secret that a sandbox may be shown the masks of */
+    LIMIT_SECRETS,         /* different secrets a sandbox may have been lent at once */
     /* between processes */
     LIMIT_ASK_TIME,      /* seconds until an unanswered question is a refusal */
     LIMIT_INSPECT_BYTES, /* bytes an inspected body may grow to when decoded, per piece */

@@ -102,6 +102,14 @@ static int release_held(struct exchange *ex) {
     return result;
 }
 
+/* The guard could not do its work, or has seen too much. */
+static void end_unguarded(struct exchange *ex, int why) {
+    if (why == ERR_DENIED)
+        exchange_suspend(ex);
+    else
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+}
+
 /* ---- the head ---- */
 
 static void send_head(struct exchange *ex, struct answer_head *h) {
@@ -140,6 +148,10 @@ static void plan_guard(struct exchange *ex) {
         guard_stream_init(&ex->guard, set);
 }
 
+static bool is_exceeded(const struct exchange *ex) {
+    return ex->guard.set && guard_set_exceeded(ex->guard.set);
+}
+
 static enum reason check_head(struct exchange *ex, struct answer_head *h) {
     uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
     if (h->status == 407 || (h->status == 206 && ex->ranges_dropped))
@@ -159,11 +171,15 @@ static int final_head(struct exchange *ex, struct answer_head *h) {
         exchange_refuse(ex, why, detail);
         return ERR_CLOSED;
     }
+    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
+    ex->masked += mask_fields(ex, &h->fields);
+    if (is_exceeded(ex)) {
+        exchange_suspend(ex);
+        return ERR_CLOSED;
+    }
     ex->first_at = clock_mono();
     ex->reusable = h->keep_alive && h->framing != FRAMING_CLOSE;
     ex->status = h->status;
-    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
-    ex->masked += mask_fields(ex, &h->fields);
     /* Whether the body will be masked is not known yet; where it may be, validators go (design 3, guard). */
     if (ex->guard.set && guard_set_count(ex->guard.set) > 0)
         drop(&h->fields, dropped_when_changed,
@@ -184,6 +200,10 @@ static int interim_head(struct exchange *ex, struct answer_head *h) {
     plan_guard(ex);
     drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
     ex->masked += mask_fields(ex, &h->fields);
+    if (is_exceeded(ex)) {
+        exchange_suspend(ex);
+        return ERR_CLOSED;
+    }
     guard_stream_free(&ex->guard);
     ex->guard = (struct guard_stream){.set = NULL};
     send_head(ex, h);
@@ -212,9 +232,10 @@ static int take_body(struct exchange *ex, struct view piece) {
         inspection_feed(ex->decoding, piece);
         return 0;
     }
-    if (pass_on(ex, piece) == 0)
+    int result = pass_on(ex, piece);
+    if (result == 0)
         return 0;
-    exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+    end_unguarded(ex, result);
     return ERR_CLOSED;
 }
 
@@ -234,8 +255,9 @@ static void resume(struct exchange *ex) {
 
 /* Everything was handed to proxy. */
 static void complete(struct exchange *ex) {
-    if (release_held(ex) != 0) {
-        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+    int result = release_held(ex);
+    if (result != 0) {
+        end_unguarded(ex, result);
         return;
     }
     channel_send(ex->lane->proxy, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
@@ -268,8 +290,9 @@ static void drain_plain(struct exchange *ex) {
         struct view piece =
             view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
         size_t n = piece.n;
-        if (pass_on(ex, piece) != 0) {
-            exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory of the guard"));
+        int result = pass_on(ex, piece);
+        if (result != 0) {
+            end_unguarded(ex, result);
             return;
         }
         buf_consume(&ex->plain, n);

@@ -11,6 +11,7 @@
 #include "egress/exchange.h"
 #include "egress/hostile.h"
 #include "egress/lane_messages.h"
+#include "egress/lease.h"
 #include "egress/tunnel.h"
 #include "http/http1.h"
 #include "http/tls.h"
@@ -231,6 +232,10 @@ static void on_status(void *ctx, struct buf *out) {
                "\"arena_bytes\":%zu,\"audit\":%s",
                (unsigned long long)l->requests, (unsigned long long)l->refusals, exchange_count(l),
                open, idle, secret_in_use(), trail_ready(l) ? "true" : "false");
+    if (lease_count_suspended(l) > 0)
+        json_put_text(out, "trouble",
+                      VIEW("a sandbox is suspended, because its answers held many parts of a "
+                           "credential: `exeat log --json` has the event sandbox_suspended"));
 }
 
 static const struct child_ops ops = {

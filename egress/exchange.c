@@ -160,6 +160,33 @@ void exchange_refuse(struct exchange *ex, enum reason why, struct view detail) {
     exchange_finish(ex, why, detail);
 }
 
+struct of_sandbox {
+    const struct exchange *cause;
+    struct exchange *found;
+};
+
+static void find_of_sandbox(void *ctx, uint32_t id, void *object) {
+    struct of_sandbox *v = ctx;
+    struct exchange *ex = object;
+    (void)id;
+    if (ex != v->cause && strcmp(ex->sandbox, v->cause->sandbox) == 0)
+        v->found = ex;
+}
+
+void exchange_suspend(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    struct of_sandbox v = {.cause = ex};
+    trail_suspended(l, view_str(ex->sandbox), lease_suspended(l, view_str(ex->sandbox)),
+                    &ex->authority);
+    do {
+        v.found = NULL;
+        table_each(&l->exchanges, find_of_sandbox, &v);
+        if (v.found)
+            exchange_refuse(v.found, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
+    } while (v.found);
+    exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
+}
+
 /* ---- requests ---- */
 
 static void begin(struct exchange *ex) {
@@ -221,6 +248,8 @@ int exchange_take_request(struct lane *l, struct message *m) {
         return ERR_BAD;
     if (!ex->verdict.allow)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
+    else if (lease_suspended(l, view_str(ex->sandbox)))
+        exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
     else if (!take_share(ex))
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));
     else

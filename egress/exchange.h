@@ -134,6 +134,11 @@ void exchange_advance(struct exchange *ex);
  * exchange is gone afterwards.
  */
 void exchange_refuse(struct exchange *ex, enum reason why, struct view detail);
+/*
+ * Ends it because the guard's set is exceeded: its sandbox is suspended, with an event, and everything
+ * that the sandbox has in progress ends. The exchange is gone afterwards.
+ */
+void exchange_suspend(struct exchange *ex);
 /* Ends it: recorded, upstream released or closed. reason REASON_ALLOWED when all went well. */
 void exchange_finish(struct exchange *ex, enum reason why, struct view detail);
 

@@ -40,11 +40,16 @@ struct guarded {
 
 /* ---- guards ---- */
 
-static struct guarded *guarded_find(struct lane *l, struct view sandbox) {
+static struct guarded *guarded_find(const struct lane *l, struct view sandbox) {
     struct guarded *g = l->guarded;
     while (g && !view_equal(view_str(g->sandbox), sandbox))
         g = g->next;
     return g;
+}
+
+static void count_fragments(const struct lane *l, struct guard_set *set) {
+    guard_set_count_fragments(set, lane_limit(l, LIMIT_GUARD_FRAGMENTS),
+                              lane_limit(l, LIMIT_GUARD_TIME) * SECOND);
 }
 
 static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
@@ -60,9 +65,22 @@ static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
         free(g);
         return NULL;
     }
+    count_fragments(l, g->set);
     g->next = l->guarded;
     l->guarded = g;
     return g;
+}
+
+const char *lease_suspended(const struct lane *l, struct view sandbox) {
+    const struct guarded *g = guarded_find(l, sandbox);
+    return g ? guard_set_exceeded(g->set) : NULL;
+}
+
+size_t lease_count_suspended(const struct lane *l) {
+    size_t n = 0;
+    for (const struct guarded *g = l->guarded; g; g = g->next)
+        n += guard_set_exceeded(g->set) != NULL;
+    return n;
 }
 
 /* Also when nothing is lent yet: a parallel request may be lent a secret while this answer streams. */
@@ -329,4 +347,6 @@ void lease_drop_all(struct lane *l) {
         if (!lease->waiting)
             lease_free(l, lease);
     }
+    for (struct guarded *g = l->guarded; g; g = g->next)
+        count_fragments(l, g->set);
 }

@@ -25,6 +25,14 @@ struct view lease_secret(const struct lease *lease);
 /* What answers to this sandbox are to be scanned for, now and while they last; NULL when it has no credential. */
 struct guard_set *lease_guard(struct lane *l, struct view sandbox);
 
+/*
+ * The credential of which answers to this sandbox held too many parts (LIMIT_GUARD_FRAGMENTS), while that
+ * counts: nothing is allowed to the sandbox meanwhile (docs/decisions/0006). NULL: none.
+ */
+const char *lease_suspended(const struct lane *l, struct view sandbox);
+/* How many sandboxes are suspended. */
+size_t lease_count_suspended(const struct lane *l);
+
 /* Messages of broker. Anything but 0 drops its channel. */
 MUST_USE int lease_take(struct lane *l, struct message *m);
 MUST_USE int lease_take_refused(struct lane *l, struct message *m);

@@ -214,3 +214,21 @@ void trail_end(struct lane *l, const char *id, const struct outcome *o) {
     if (hand_over(l) != 0)
         log_warn("outcome of %s is not in the audit log", id);
 }
+
+void trail_suspended(struct lane *l, struct view sandbox, const char *credential,
+                     const struct authority *authority) {
+    record_begin(&l->record, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(&l->record, FIELD_EVENT, "sandbox_suspended");
+    record_str(&l->record, FIELD_REASON, reason_info(REASON_SANDBOX_SUSPENDED)->code);
+    record_str(&l->record, FIELD_DETAIL,
+               "answers held more parts of the credential than guard-fragments allows");
+    record_text(&l->record, FIELD_SANDBOX, sandbox);
+    record_str(&l->record, FIELD_HOST, authority->host);
+    record_number(&l->record, FIELD_PORT, authority->port);
+    record_str(&l->record, FIELD_CREDENTIAL, credential);
+    record_number(&l->record, FIELD_LANE, l->id);
+    log_warn("sandbox %.*s is suspended: %s gave back too many parts of %s", VIEW_ARG(sandbox),
+             authority->host, credential);
+    if (hand_over(l) != 0)
+        log_warn("the suspension is not in the audit log");
+}

@@ -39,6 +39,10 @@ MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
 /* Writes the outcome of a decision; a loss shows as a decision without outcome. */
 void trail_end(struct lane *l, const char *id, const struct outcome *o);
 
+/* An event: the sandbox is suspended, because an answer of this host held one more part of the credential. */
+void trail_suspended(struct lane *l, struct view sandbox, const char *credential,
+                     const struct authority *authority);
+
 /* Once, at start. */
 void trail_start(struct lane *l);
 /* A writing end from the parent, the first or a new one: takes over fd. ERR_MEMORY, ERR_SYSTEM. */

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "egress/lane_messages.h"
+#include "egress/lease.h"
 #include "egress/refusal.h"
 #include "egress/share.h"
 #include "policy/placeholder.h"
@@ -68,6 +69,8 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
     if (identity_find(l, o->n_tokens, o->token, t->sandbox, &why) != 0)
         return why;
     trail->sandbox = view_str(t->sandbox);
+    if (lease_suspended(l, trail->sandbox))
+        return REASON_SANDBOX_SUSPENDED;
     if (authority_parse(o->authority, 0, &t->authority, &text) != 0) {
         trail->detail = view_str(text);
         return REASON_MALFORMED_AUTHORITY;

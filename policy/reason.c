@@ -65,6 +65,10 @@ static const struct reason_info infos[] = {
     TOLD(REASON_PROTOCOL_NOT_ALLOWED, "protocol_not_allowed", 403,
          "The connection speaks neither TLS nor HTTP/1",
          "Only HTTPS and HTTP can leave through here; use the service's HTTP interface."),
+    TOLD(REASON_SANDBOX_SUSPENDED, "sandbox_suspended", 403,
+         "This sandbox is suspended: its answers held too many parts of a secret",
+         "Wait, and look for what repeats parts of a key; the operator finds the event "
+         "sandbox_suspended in the audit log, with the credential and the host."),
 
     /* ---- identity ---- */
     TOLD(REASON_AUTHORITY_MISMATCH, "authority_mismatch", 421,

@@ -27,6 +27,7 @@ enum reason {
     REASON_UPGRADE_NOT_ALLOWED,
     REASON_ADDRESS_NOT_ALLOWED,  /* the name resolves to an address that is refused */
     REASON_PROTOCOL_NOT_ALLOWED, /* after CONNECT: neither TLS nor HTTP/1 */
+    REASON_SANDBOX_SUSPENDED,    /* its answers held too many parts of a secret */
     /* identity: 421, 407, TLS alert */
     REASON_AUTHORITY_MISMATCH,  /* Host is not the tunnel's authority: 421 */
     REASON_SNI_MISMATCH,        /* alert unrecognized_name */

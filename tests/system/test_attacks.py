@@ -1,0 +1,75 @@
+"""What an attacker in a sandbox tried, each as the shortest way to show that it fails."""
+import base64
+
+from helpers import POLICY, SECRET, ask, small_place
+from place import Report, wait_for
+
+
+def answer(body, fields=b""):
+    return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
+
+
+def rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret(place):
+    for line_end in (b"\n", b"\r\n", b"\\n", b"\n "):
+        for padding in range(0, 60, 7):
+            def script(request, stream, line_end=line_end, padding=padding):
+                text = base64.b64encode(b"p" * padding + request)
+                return answer(line_end.join(text[i:i + 76] for i in range(0, len(text), 76)))
+            place.upstream.script = script
+            got = ask(place).body.replace(line_end, b"")
+            plain = base64.b64decode(got.replace(b"*", b"A") + b"==")
+            assert b"uthorization: Bearer" in plain, plain
+            for i in range(8, len(SECRET) - 3):
+                assert SECRET[i:i + 4].encode() not in plain, (line_end, padding, plain)
+    assert ask(place).status == 200, "an honest echo must not suspend"
+
+
+def p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended(_):
+    with small_place() as place:
+        guesses = [SECRET[i:i + 16] for i in range(14, 18)]
+
+        def repeat(n):
+            place.upstream.script = lambda r, s: answer(" ".join(guesses[:n]).encode())
+            return ask(place, "GET /", host="open.allowed.test", placeholder=None)
+
+        assert ask(place).status == 200
+        for _ in range(3):
+            assert repeat(3).body == b" ".join([b"*" * 16] * 3)
+        place.upstream.script = lambda r, s: answer(r)
+        for _ in range(5):
+            assert ask(place).status == 200, "a whole echo is no part"
+        got = repeat(4)
+        assert got.body.count(b"*") <= 3 * 16, "the part that is too much is not shown"
+        for host, placeholder in (("open.allowed.test", None), ("api.allowed.test", "own")):
+            got = ask(place, "GET /v1/items", host=host, placeholder=placeholder)
+            assert (got.status, got.reason) == (403, "sandbox_suspended"), got
+        place.upstream.script = lambda r, s: answer(b"ok")
+        assert ask(place, sandbox="b").status == 200, "another sandbox is not concerned"
+        event = wait_for(lambda: [r for r in place.records() if r.get("event") == "sandbox_suspended"], 5)
+        assert [(e["sandbox"], e["credential"], e["host"]) for e in event] == \
+            [("a", "demo-key", "open.allowed.test")], event
+        place.exeat("status", check=False)
+        assert place.last.returncode == 1 and b"suspended" in place.last.stdout, place.last.stdout
+
+
+def p8_a_field_with_one_part_too_many_is_not_sent(_):
+    with small_place(config="limit guard-fragments 0\n") as place:
+        assert ask(place).status == 200
+        place.upstream.script = lambda r, s: answer(b"ok", b"X-Key: " + SECRET[:30].encode() + b"\r\n")
+        got = ask(place)
+        assert (got.status, got.reason) == (403, "sandbox_suspended"), got
+
+
+def main():
+    report = Report()
+    with small_place() as place:
+        for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,):
+            report.run(test, place)
+    for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
+                 p8_a_field_with_one_part_too_many_is_not_sent):
+        report.run(test, None)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -168,6 +168,7 @@ int command_log(const struct cli *cli, int argc, char **argv) {
                                         {"--sandbox", &filter.sandbox, NULL},
                                         {"--host", &filter.host, NULL},
                                         {"--denied", NULL, &filter.denied},
+                                        {"--record", &filter.record, NULL},
                                         {NULL, NULL, NULL}};
     int code = take_files(&argc, argv, files, &n);
     if (code == EXIT_YES)
@@ -181,6 +182,8 @@ int command_log(const struct cli *cli, int argc, char **argv) {
         return cli_fail(EXIT_NO, "no memory");
     code = n > 0 ? show_files(files, n, t) : show_log(cli, followed, t);
     log_table_end(t);
+    if (code == EXIT_YES && filter.record && log_table_matched(t) == 0)
+        code = cli_fail(EXIT_NO, "there is no record %s in the trail", filter.record);
     if (log_table_unread(t) > 0)
         fprintf(stderr, "exeat: %llu lines could not be read; `exeat log verify` tells more\n",
                 (unsigned long long)log_table_unread(t));

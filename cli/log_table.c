@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 4096, WAITING_MAX = 20000 };
+enum { BUCKETS = 4096, WAITING_MAX = 20000, REASON_WIDTH = 29 /* the longest there is */ };
 
 #define WAIT_NS UINT64_C(2000000000)
 
@@ -24,12 +24,12 @@ struct row {
 struct log_table {
     struct log_filter filter;
     struct buf sandbox, host; /* the filter's values, escaped as in lines */
-    bool lines, late, titled;
+    bool lines, whole, late, titled;
     FILE *out;
     struct row *first, *last;
     size_t waiting;
     struct row *buckets[BUCKETS];
-    uint64_t unread;
+    uint64_t matched, unread;
 };
 
 /* ---- values of a line ---- */
@@ -53,10 +53,12 @@ static bool host_matches(struct view host, struct view wanted) {
 }
 
 static bool has_filter(const struct log_table *t) {
-    return t->filter.sandbox || t->filter.host || t->filter.denied;
+    return t->filter.sandbox || t->filter.host || t->filter.denied || t->filter.record;
 }
 
 static bool line_matches(const struct log_table *t, struct view line) {
+    if (t->filter.record && !view_equal(value_of(line, "id"), view_str(t->filter.record)))
+        return false;
     if (t->filter.sandbox && !view_equal(value_of(line, "sandbox"), buf_view(&t->sandbox)))
         return false;
     if (t->filter.host && !host_matches(value_of(line, "host"), buf_view(&t->host)))
@@ -76,8 +78,9 @@ static void print_title(struct log_table *t) {
     if (t->titled)
         return;
     t->titled = true;
-    fprintf(t->out, "%-23s %-14s %-7s %-7s %-6s %-13s %-24s %-16s %s\n", "TIME (UTC)", "SANDBOX",
-            "VERDICT", "METHOD", "STATUS", "BYTES OUT/IN", "REASON", "CREDENTIAL", "HOST AND PATH");
+    fprintf(t->out, "%-23s %-14s %-7s %-7s %-6s %-13s %-*s %-16s %s\n", "TIME (UTC)", "SANDBOX",
+            "VERDICT", "METHOD", "STATUS", "BYTES OUT/IN", REASON_WIDTH, "REASON", "CREDENTIAL",
+            "HOST AND PATH");
 }
 
 static void print_where(FILE *out, const struct row *r) {
@@ -126,13 +129,24 @@ static void print_row(struct log_table *t, const struct row *r) {
     print_cell(t->out, value_of_row(r, "method"), 7);
     print_cell(t->out, r->complete ? value_of_row(r, "status") : VIEW("open"), 6);
     print_bytes(t->out, r);
-    print_cell(t->out, value_of_row(r, "reason"), 24);
+    print_cell(t->out, value_of_row(r, "reason"), REASON_WIDTH);
     print_cell(t->out, value_of_row(r, "credential"), 16);
     print_where(t->out, r);
 }
 
+static void print_members(FILE *out, struct view text) {
+    struct line line = line_of(text);
+    struct line_member m;
+    while (line_next(&line, &m))
+        fprintf(out, "%-12.*s %.*s\n", VIEW_ARG(m.name), VIEW_ARG(m.value));
+    fputc('\n', out);
+}
+
 static void print_line(struct log_table *t, struct view line) {
-    fprintf(t->out, "%.*s\n", VIEW_ARG(line));
+    if (t->whole)
+        print_members(t->out, line);
+    else
+        fprintf(t->out, "%.*s\n", VIEW_ARG(line));
 }
 
 /* ---- rows that wait ---- */
@@ -240,6 +254,7 @@ static void take_outcome(struct log_table *t, struct view line, uint64_t now) {
     struct row *r = row_find(t, value_of(line, "id"));
     if (!r && (has_filter(t) && !line_matches(t, line)))
         return;
+    t->matched++;
     if (t->lines)
         print_line(t, line);
     if (r)
@@ -264,6 +279,7 @@ void log_table_line(struct log_table *t, struct view line, uint64_t now) {
         return;
     bool waits = decision && view_equal(value_of(line, "verdict"), VIEW("allow")) &&
                  value_of(line, "id").n > 0;
+    t->matched++;
     if (t->lines)
         print_line(t, line);
     if (!t->lines || waits)
@@ -282,6 +298,10 @@ void log_table_end(struct log_table *t) {
     }
 }
 
+uint64_t log_table_matched(const struct log_table *t) {
+    return t->matched;
+}
+
 uint64_t log_table_unread(const struct log_table *t) {
     return t->unread;
 }
@@ -293,7 +313,8 @@ struct log_table *log_table_new(const struct log_filter *f, bool lines, bool lat
     if (!t)
         return NULL;
     t->filter = *f;
-    t->lines = lines;
+    t->lines = lines || f->record;
+    t->whole = f->record && !lines;
     t->late = late;
     t->out = out;
     buf_init(&t->sandbox, 4096);

@@ -14,6 +14,7 @@ struct log_filter {
     const char *sandbox; /* NULL: all */
     const char *host;    /* the name or a parent of it; NULL: all */
     bool denied;         /* only refusals */
+    const char *record;  /* only the records with this id, each whole: a line for each member */
 };
 
 struct log_table;
@@ -31,6 +32,8 @@ void log_table_line(struct log_table *t, struct view line, uint64_t now);
 void log_table_tick(struct log_table *t, uint64_t now);
 /* Prints what is left, decisions without an outcome as "open". */
 void log_table_end(struct log_table *t);
+/* Records that matched. */
+uint64_t log_table_matched(const struct log_table *t);
 /* Lines that were left out. */
 uint64_t log_table_unread(const struct log_table *t);
 

@@ -207,6 +207,30 @@ static void as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decis
     end(&p);
 }
 
+static void a_record_is_printed_whole_with_how_it_ended(void **state) {
+    static const char *const parts[] = {"kind         decision\n", "id           e1-1\n",
+                                        "credential   demo-key\n", "port         443\n\n",
+                                        "kind         outcome\n",  "bytes_out    1234\n"};
+    struct log_filter wanted = {.record = "e1-1"}, other = {.record = "e1-9"};
+    struct printed p;
+    (void)state;
+    begin(&p, &wanted, false, false);
+    put_all(&p);
+    must_follow(p.text, parts, sizeof parts / sizeof *parts);
+    assert_null(strstr(p.text, "e1-2"));
+    assert_int_equal(log_table_matched(p.table), 2);
+    end(&p);
+    begin(&p, &wanted, true, false);
+    put_all(&p);
+    assert_int_equal(count_lines(p.text), 2);
+    assert_non_null(strstr(p.text, end_1));
+    end(&p);
+    begin(&p, &other, false, false);
+    put_all(&p);
+    assert_int_equal(log_table_matched(p.table), 0);
+    end(&p);
+}
+
 static void a_second_outcome_of_one_decision_is_a_row_of_its_own(void **state) {
     (void)state;
     struct printed p;
@@ -268,6 +292,7 @@ int main(void) {
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),
         cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
+        cmocka_unit_test(a_record_is_printed_whole_with_how_it_ended),
         cmocka_unit_test(a_second_outcome_of_one_decision_is_a_row_of_its_own),
         cmocka_unit_test(au_02_values_are_shown_escaped),
         cmocka_unit_test(what_is_no_line_is_counted_and_left_out),

@@ -316,7 +316,8 @@ static void list_secrets(const struct inventory *v, struct buf *text) {
         json_put_text(text, "like", view_str(s->like));
         json_put_number(text, "version", s->version);
         json_put_number(text, "created", s->created);
-        json_put_number(text, "rotated", s->rotated);
+        if (s->version > 1)
+            json_put_number(text, "rotated", s->rotated);
         buf_put_str(text, "}");
     }
 }

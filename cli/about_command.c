@@ -3,10 +3,14 @@
 #include "base/libraries.h"
 #include "base/limits.h"
 #include "cli/command.h"
+#include "cli/options.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+static const struct option_spec no_options[] = {{NULL, NULL, NULL}};
 
 /* Bytes as they may be written in the configuration. */
 static void write_value(const struct limit_info *i, uint64_t value, char *out, size_t size) {
@@ -20,7 +24,11 @@ static void write_value(const struct limit_info *i, uint64_t value, char *out, s
         return;
     }
     const char *unit = bytes ? "" : i->unit;
-    snprintf(out, size, "%" PRIu64 "%s%s", value, unit[0] ? " " : "", unit);
+    size_t n = strlen(unit);
+    /* One of them: "1 file". */
+    if (value == 1 && n > 2 && unit[n - 1] == 's')
+        n--;
+    snprintf(out, size, "%" PRIu64 "%s%.*s", value, n ? " " : "", (int)n, unit);
 }
 
 static int print_limits_json(void) {
@@ -45,12 +53,28 @@ static int print_limits_json(void) {
     return EXIT_YES;
 }
 
+static void print_limits_plain(void) {
+    for (int i = 0; i < LIMIT_COUNT; i++) {
+        const struct limit_info *info = limit_info((enum limit)i);
+        char normal[32], least[32], most[32];
+        write_value(info, info->normal, normal, sizeof normal);
+        write_value(info, info->least, least, sizeof least);
+        write_value(info, info->most, most, sizeof most);
+        printf("%s %s (%s to %s)\n    limits %s\n    then: %s\n", info->name, normal, least, most,
+               info->what, info->then);
+    }
+}
+
 int command_limits(const struct cli *cli, int argc, char **argv) {
-    (void)argv;
-    if (argc != 0)
-        return cli_fail(EXIT_USAGE, "usage: exeat limits [--json]");
+    int code = options_read(argc, argv, no_options, NULL, 0);
+    if (code != EXIT_YES)
+        return code;
     if (cli->json)
         return print_limits_json();
+    if (isatty(STDOUT_FILENO)) {
+        print_limits_plain();
+        return EXIT_YES;
+    }
     puts("| limit | default | range | what is limited | what happens then |");
     puts("|---|---|---|---|---|");
     for (int i = 0; i < LIMIT_COUNT; i++) {
@@ -67,9 +91,11 @@ int command_limits(const struct cli *cli, int argc, char **argv) {
 
 int command_version(const struct cli *cli, int argc, char **argv) {
     struct buf out;
-    bool deps = argc == 1 && strcmp(argv[0], "--deps") == 0;
-    if (argc > 1 || (argc == 1 && !deps))
-        return cli_fail(EXIT_USAGE, "usage: exeat version [--deps] [--json]");
+    bool deps = false;
+    const struct option_spec specs[] = {{"--deps", NULL, &deps}, {NULL, NULL, NULL}};
+    int code = options_read(argc, argv, specs, NULL, 0);
+    if (code != EXIT_YES)
+        return code;
     buf_init(&out, 8192);
     if (cli->json) {
         buf_put_str(&out, "{");

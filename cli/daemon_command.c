@@ -2,6 +2,7 @@
 #include "cli/client.h"
 #include "cli/json_scan.h"
 #include "cli/list.h"
+#include "cli/options.h"
 
 #include <limits.h>
 #include <poll.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 enum { STOP_WAIT_SECONDS = 30 }; /* exeatd kills what has not stopped after 15 */
+
+static const struct option_spec no_options[] = {{NULL, NULL, NULL}};
 
 static const struct list_column process_columns[] = {
     {"ROLE", "role", LIST_TEXT},
@@ -90,11 +93,11 @@ static int judge(struct view status) {
 
 int command_status(const struct cli *cli, int argc, char **argv) {
     struct buf text;
-    (void)argv;
-    if (argc != 0)
-        return cli_fail(EXIT_USAGE, "usage: exeat status [--json]");
+    int code = options_read(argc, argv, no_options, NULL, 0);
+    if (code != EXIT_YES)
+        return code;
     buf_init(&text, CHANNEL_BODY_MAX);
-    int code = client_ask(cli, CONTROL_STATUS, (struct view){NULL, 0}, -1, &text, NULL);
+    code = client_ask(cli, CONTROL_STATUS, (struct view){NULL, 0}, -1, &text, NULL);
     struct view status = buf_view(&text);
     if (code == EXIT_YES && cli->json) {
         printf("%.*s\n", VIEW_ARG(status));
@@ -117,11 +120,11 @@ int command_status(const struct cli *cli, int argc, char **argv) {
 
 int command_reload(const struct cli *cli, int argc, char **argv) {
     struct buf text;
-    (void)argv;
-    if (argc != 0)
-        return cli_fail(EXIT_USAGE, "usage: exeat reload [--json]");
+    int code = options_read(argc, argv, no_options, NULL, 0);
+    if (code != EXIT_YES)
+        return code;
     buf_init(&text, CHANNEL_BODY_MAX);
-    int code = client_ask(cli, CONTROL_RELOAD, (struct view){NULL, 0}, -1, &text, NULL);
+    code = client_ask(cli, CONTROL_RELOAD, (struct view){NULL, 0}, -1, &text, NULL);
     if (code == EXIT_YES && cli->json)
         printf("%.*s\n", VIEW_ARG(buf_view(&text)));
     else if (code == EXIT_YES)
@@ -149,11 +152,11 @@ static int await_end(struct view answer) {
 
 int command_stop(const struct cli *cli, int argc, char **argv) {
     struct buf text;
-    (void)argv;
-    if (argc != 0)
-        return cli_fail(EXIT_USAGE, "usage: exeat stop [--json]");
+    int code = options_read(argc, argv, no_options, NULL, 0);
+    if (code != EXIT_YES)
+        return code;
     buf_init(&text, CHANNEL_BODY_MAX);
-    int code = client_ask(cli, CONTROL_STOP, (struct view){NULL, 0}, -1, &text, NULL);
+    code = client_ask(cli, CONTROL_STOP, (struct view){NULL, 0}, -1, &text, NULL);
     if (code == EXIT_YES)
         code = await_end(buf_view(&text));
     if (code == EXIT_YES && cli->json)

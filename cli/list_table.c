@@ -13,7 +13,7 @@ static void put_time(struct view value, struct buf *out) {
     if (view_number(value, INT32_MAX * UINT64_C(100), &seconds) != 0)
         return;
     time_t t = (time_t)seconds;
-    if (gmtime_r(&t, &tm) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%SZ", &tm) > 0)
+    if (gmtime_r(&t, &tm) && strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm) > 0)
         buf_put_str(out, text);
 }
 

@@ -3,6 +3,7 @@
  */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static const struct command commands[] = {
      command_log_verify},
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",
      command_log_head},
-    {"log", NULL, "[--follow] [--sandbox S] [--denied] [--host H] [--file F]",
+    {"log", NULL, "[--follow] [--sandbox S] [--denied] [--host H] [--record ID] [--file F]",
      "the audit trail as a table", command_log},
     {"status", NULL, "", "processes, lanes and generation", command_status},
     {"reload", NULL, "", "read configuration and policy anew", command_reload},
@@ -146,7 +147,8 @@ int main(int argc, char **argv) {
     argc = take_common(&cli, argc - 1, argv + 1);
     int code = run(&cli, argc, argv + 1);
     /* A full disk or a closed pipe must not look like success. */
-    if (fflush(stdout) != 0 && code == EXIT_YES)
-        code = EXIT_NO;
+    if (fflush(stdout) != 0)
+        code = cli_fail(code == EXIT_YES ? EXIT_NO : code,
+                        "what is printed could not be written: %s", strerror(errno));
     return code;
 }

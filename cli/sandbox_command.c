@@ -76,7 +76,11 @@ static int print(const struct environment *e, bool json) {
         environment_write_sh(e, &out);
     bool ok = buf_ok(&out) && fwrite(buf_view(&out).p, 1, buf_len(&out), stdout) == buf_len(&out);
     buf_free(&out);
-    return ok ? EXIT_YES : cli_fail(EXIT_NO, "the environment could not be printed");
+    ok = ok && fflush(stdout) == 0;
+    return ok ? EXIT_YES
+              : cli_fail(EXIT_NO,
+                         "the environment could not be printed, and nobody has it now: run "
+                         "this again");
 }
 
 static int show(const struct config *c, struct view answer, bool json) {

@@ -121,7 +121,8 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
     (void)ch;
     if (begin_ask(k, m->id, false) != 0)
         return ERR_BAD;
-    log_info("uid %u asks for %s", k->uid,
+    /* Whoever watches exeat asks for the status again and again. */
+    log_line(m->type == CONTROL_STATUS ? LOG_DEBUG : LOG_INFO, "uid %u asks for %s", k->uid,
              m->type == CONTROL_STOP     ? "a stop"
              : m->type == CONTROL_RELOAD ? "a reload"
              : m->type == CONTROL_HEAD   ? "a signed head"

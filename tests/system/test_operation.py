@@ -221,6 +221,23 @@ def the_log_is_a_table_that_can_be_narrowed(place):
     assert SECRET not in everything
 
 
+def a_refusal_leads_to_its_record(place):
+    refused = ask(place, placeholder="sk-live-of-somebody-0123456789")
+    shown = place.exeat("log", "--record", refused.record)
+    for line in ("verdict      deny", "reason       foreign_credential", "material     "):
+        assert line in shown, shown
+    assert code(place, "log", "--record", "e9-nothing") == 1 and b"no record" in place.last.stderr, place.last
+
+
+def what_could_not_be_printed_is_no_success(place):
+    with open("/dev/full", "w") as full:
+        for command in (("sandbox", "add", "b"), ("status",), ("log",)):
+            done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), *command],
+                                  stdout=full, stderr=subprocess.PIPE)
+            assert done.returncode == 1 and b"could not be" in done.stderr, (command, done)
+    place.add_sandbox("b")
+
+
 def the_log_verifies_with_a_head_that_was_kept(place):
     place.write("kept.json", place.exeat("log", "head"))
     ask(place)
@@ -415,7 +432,8 @@ TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_d
          a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
-         the_log_is_a_table_that_can_be_narrowed, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
+         the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record,
+         what_could_not_be_printed_is_no_success, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
          inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
 
 

@@ -40,6 +40,7 @@ static const struct {
     [FIELD_MATERIAL] = {"material", false},
     [FIELD_PRINCIPAL] = {"principal", false},
     [FIELD_PRODUCER] = {"producer", false},
+    [FIELD_TARGET_SHA256] = {"target_sha256", false},
     [FIELD_PORT] = {"port", true},
     [FIELD_GENERATION] = {"generation", true},
     [FIELD_LANE] = {"lane", true},
@@ -56,6 +57,7 @@ static const struct {
     [FIELD_FIRST] = {"first", true},
     [FIELD_LAST] = {"last", true},
     [FIELD_BYTES] = {"bytes", true},
+    [FIELD_TARGET_BYTES] = {"target_bytes", true},
 };
 
 /* The largest reserve and one cut text for each field fit, whatever the values are. */
@@ -107,10 +109,10 @@ static bool claim(struct record *r, enum record_field f) {
     return true;
 }
 
-void record_text(struct record *r, enum record_field f, struct view value) {
+bool record_text(struct record *r, enum record_field f, struct view value) {
     assert(!table[f].number);
     if (view_is_empty(value) || !claim(r, f))
-        return;
+        return true;
     size_t kept = r->reserve + TEXT_HEADER;
     size_t most = buf_room(&r->bytes) > kept ? buf_room(&r->bytes) - kept : 0;
     if (most > RECORD_TEXT_MAX)
@@ -118,12 +120,13 @@ void record_text(struct record *r, enum record_field f, struct view value) {
     buf_put_u8(&r->bytes, (uint8_t)f);
     if (value.n <= most) {
         buf_put_block(&r->bytes, value);
-        return;
+        return true;
     }
     size_t head = most > LEAST_TEXT ? most - LEAST_TEXT : 0;
     buf_put_u32(&r->bytes, (uint32_t)(head + LEAST_TEXT));
     buf_put(&r->bytes, view_head(value, head));
     buf_put(&r->bytes, VIEW("..."));
+    return false;
 }
 
 void record_str(struct record *r, enum record_field f, const char *value) {

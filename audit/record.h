@@ -50,11 +50,12 @@ enum record_field {
     FIELD_ALIASES, /* CNAME chain */
     FIELD_COUNTRY,
     FIELD_ASN,
-    FIELD_CREDENTIAL, /* name, never a value */
-    FIELD_PLACE,      /* where credential-looking material stood */
-    FIELD_MATERIAL,   /* class and salted fingerprint of such material: "bearer:3f9c2a1b" */
-    FIELD_PRINCIPAL,  /* operator's uid for events */
-    FIELD_PRODUCER,   /* audit's own events: the origin they are about */
+    FIELD_CREDENTIAL,    /* name, never a value */
+    FIELD_PLACE,         /* where credential-looking material stood */
+    FIELD_MATERIAL,      /* class and salted fingerprint of such material: "bearer:3f9c2a1b" */
+    FIELD_PRINCIPAL,     /* operator's uid for events */
+    FIELD_PRODUCER,      /* audit's own events: the origin they are about */
+    FIELD_TARGET_SHA256, /* of path and query as they are sent, where they do not stand here whole */
     /* numbers */
     FIELD_PORT,
     FIELD_GENERATION,
@@ -71,7 +72,8 @@ enum record_field {
     FIELD_UNENFORCED, /* 1 when nothing forces the sandbox through exeat */
     FIELD_FIRST,      /* audit's own events: first and last of a range of numbers */
     FIELD_LAST,
-    FIELD_BYTES, /* cut from a torn file */
+    FIELD_BYTES,        /* cut from a torn file */
+    FIELD_TARGET_BYTES, /* how long path and query are, where they do not stand here whole */
     FIELD_COUNT
 };
 
@@ -87,9 +89,9 @@ void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64
 /*
  * Empty values are left out; bytes may be anything: escaping is audit's work. Longer than
  * RECORD_TEXT_MAX is cut, and shorter when the record is nearly full: a value that was given is
- * never left out, so that no sandbox can make a record that does not fit.
+ * never left out, so that no sandbox can make a record that does not fit. False when it was cut.
  */
-void record_text(struct record *r, enum record_field f, struct view value);
+bool record_text(struct record *r, enum record_field f, struct view value);
 void record_str(struct record *r, enum record_field f, const char *value);
 void record_number(struct record *r, enum record_field f, uint64_t value);
 void record_free(struct record *r);

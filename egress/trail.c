@@ -3,8 +3,10 @@
 #include "base/digest.h"
 #include "base/log.h"
 #include "egress/exchange.h"
+#include "egress/lane_messages.h"
 #include "policy/placeholder.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,11 +39,13 @@ bool trail_ready(const struct lane *l) {
 /* ---- fields ---- */
 
 static void put_rule(struct record *r, const struct position *at) {
-    char text[300];
+    struct buf text;
     if (!at->file)
         return;
-    snprintf(text, sizeof text, "%s:%u:%u", at->file, at->line, at->column);
-    record_str(r, FIELD_RULE, text);
+    buf_init(&text, PATH_MAX + 32);
+    buf_printf(&text, "%s:%u:%u", at->file, at->line, at->column);
+    record_text(r, FIELD_RULE, buf_view(&text));
+    buf_free(&text);
 }
 
 static bool segment_is_material(const struct materials *m, struct view segment) {
@@ -52,12 +56,30 @@ static bool segment_is_material(const struct materials *m, struct view segment) 
     return false;
 }
 
+/* What does not stand in the record whole can be told from its like all the same. */
+static void put_target_digest(struct record *r, const struct target *t) {
+    struct buf sent;
+    uint8_t digest[DIGEST_SIZE];
+    char text[2 * DIGEST_SIZE + 1];
+    buf_init(&sent, LANE_HEAD_MAX);
+    buf_put(&sent, t->path);
+    buf_put_str(&sent, t->has_query ? "?" : "");
+    buf_put(&sent, t->query);
+    if (buf_ok(&sent)) {
+        digest_sha256(buf_view(&sent), digest);
+        hex_encode(view_of(digest, sizeof digest), text);
+        record_str(r, FIELD_TARGET_SHA256, text);
+    }
+    record_number(r, FIELD_TARGET_BYTES, t->path.n + t->has_query + t->query.n);
+    buf_free(&sent);
+}
+
 /* The path with what looks like a credential taken out, and the query's names without values. */
 static void put_target(struct record *r, const struct trail *t) {
     struct buf path, names;
     struct view rest = t->target->path, segment, name, value;
-    buf_init(&path, RECORD_TEXT_MAX * 2);
-    buf_init(&names, RECORD_TEXT_MAX * 2);
+    buf_init(&path, LANE_HEAD_MAX);
+    buf_init(&names, LANE_HEAD_MAX);
     while (target_segment(&rest, &segment)) {
         buf_put_u8(&path, '/');
         if (segment_is_material(t->materials, segment))
@@ -73,8 +95,10 @@ static void put_target(struct record *r, const struct trail *t) {
             buf_put_u8(&names, '&');
         buf_put(&names, placeholder_inside(name) ? VIEW("[credential]") : name);
     }
-    record_text(r, FIELD_PATH, buf_view(&path));
-    record_text(r, FIELD_QUERY, buf_view(&names));
+    bool whole = record_text(r, FIELD_PATH, buf_view(&path));
+    whole = record_text(r, FIELD_QUERY, buf_view(&names)) && whole;
+    if (!whole || !buf_ok(&path) || !buf_ok(&names))
+        put_target_digest(r, t->target);
     buf_free(&path);
     buf_free(&names);
 }
@@ -86,28 +110,31 @@ static const char *place_name(enum place p) {
     return names[p];
 }
 
+enum { LABEL_MAX = 40 };
+
 /* What a material is called. In a path the segment is the credential; a placeholder can be anywhere. */
 static struct view material_label(const struct material *at) {
     if (at->place == PLACE_PATH || placeholder_inside(at->name))
         return (struct view){NULL, 0};
-    return view_head(at->name, 40);
+    return view_head(at->name, LABEL_MAX);
 }
 
 /* Class and salted fingerprint of each material that is not ours; ours by the credential's name. */
 static void put_materials(struct record *r, const struct lane *l, const struct materials *m) {
-    char text[512];
-    size_t n = 0;
+    struct buf text;
     uint8_t digest[DIGEST_SIZE];
-    for (size_t i = 0; i < m->n && n + 96 < sizeof text; i++) {
+    buf_init(&text, LANE_HEAD_MAX);
+    for (size_t i = 0; i < m->n; i++) {
         const struct material *at = &m->at[i];
+        struct view label = material_label(at);
         char mark[9];
         digest_hmac(view_of(l->salt, sizeof l->salt), at->token, digest);
         hex_encode(view_of(digest, 4), mark);
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.*s:%s", n ? ", " : "",
-                              place_name(at->place), VIEW_ARG(material_label(at)), mark);
+        buf_printf(&text, "%s%s %.*s%s:%s", buf_len(&text) ? ", " : "", place_name(at->place),
+                   VIEW_ARG(label), label.n == LABEL_MAX ? "..." : "", mark);
     }
-    if (n > 0)
-        record_str(r, FIELD_MATERIAL, text);
+    record_text(r, FIELD_MATERIAL, buf_view(&text));
+    buf_free(&text);
 }
 
 /* The first line of what has no canonical form: behind it there are credentials. */

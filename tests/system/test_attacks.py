@@ -1,5 +1,6 @@
 """What an attacker in a sandbox tried, each as the shortest way to show that it fails."""
 import base64
+import hashlib
 
 from helpers import POLICY, SECRET, ask, small_place
 from place import Report, wait_for
@@ -22,6 +23,20 @@ def rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret(place):
             for i in range(8, len(SECRET) - 3):
                 assert SECRET[i:i + 4].encode() not in plain, (line_end, padding, plain)
     assert ask(place).status == 200, "an honest echo must not suspend"
+
+
+def p9_a_target_too_long_for_its_record_is_cut_with_a_mark(place):
+    place.upstream.script = lambda r, s: answer(b"ok")
+    long = "x" * 9000
+    for target in ("/v1/items/" + long, "/v1/items/" + long + "/more", "/v1/items?%s=1&seen=2" % long,
+                   "/v1/items?first=1&%s=1" % long):
+        place.upstream.forget()
+        assert ask(place, "GET " + target).status in (200, 403)
+        record = wait_for(lambda t=target: next((r for r in place.records() if r.get("target_sha256") ==
+                                                 hashlib.sha256(t.encode()).hexdigest()), None), 5)
+        assert record and record["target_bytes"] == len(target), (target[:20], record)
+        cut = record["query" if "?" in target else "path"]
+        assert cut.endswith("x...") and len(cut) == 2048 and record["path"].startswith("/v1/items"), record
 
 
 def p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended(_):
@@ -63,7 +78,8 @@ def p8_a_field_with_one_part_too_many_is_not_sent(_):
 def main():
     report = Report()
     with small_place() as place:
-        for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,):
+        for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,
+                     p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
                  p8_a_field_with_one_part_too_many_is_not_sent):

@@ -1,5 +1,8 @@
 #include "base/error.h"
 
+#include <errno.h>
+#include <string.h>
+
 const char *err_text(int code) {
     switch (code) {
     case 0:
@@ -29,4 +32,8 @@ const char *err_text(int code) {
     default:
         return "unknown error";
     }
+}
+
+const char *err_why(int code) {
+    return code == ERR_SYSTEM && errno != 0 ? strerror(errno) : err_text(code);
 }

@@ -27,5 +27,7 @@ enum err {
 
 /* A short lower-case English text for a code above (or 0), for log lines. Never NULL; static. */
 const char *err_text(int code);
+/* For people, right after the call that failed: what errno says where the code is ERR_SYSTEM. */
+const char *err_why(int code);
 
 #endif

@@ -24,7 +24,7 @@ static int read_all(const char *path, struct buf *out) {
         return EXIT_YES;
     if (fd < 0 && errno == EACCES)
         return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
-    return cli_fail(EXIT_INVALID, "%s: %s", path, fd < 0 ? strerror(errno) : err_text(result));
+    return cli_fail(EXIT_INVALID, "%s: %s", path, err_why(result));
 }
 
 typedef int config_reader(struct view text, const char *file, struct config *out,

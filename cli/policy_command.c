@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "policy/errors.h"
 #include "policy/trial.h"
 
@@ -65,7 +66,7 @@ static int read_text(const char *path, struct buf *out) {
     if (fd < 0)
         return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
     int err = file_read(fd, POLICY_TEXT_MAX, out);
-    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err)) : EXIT_YES;
+    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_why(err)) : EXIT_YES;
 }
 
 /* EXIT_YES with *out, which the caller frees; anything else was told. */
@@ -109,10 +110,12 @@ static void put_wide(const struct policy *p, struct buf *out) {
 }
 
 int command_policy_check(const struct cli *cli, int argc, char **argv) {
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
     struct policy *p;
-    if (argc != 1)
-        return cli_fail(EXIT_USAGE, "usage: exeat policy check FILE [--json]");
-    int code = load(cli, argv[0], &p);
+    const char *file;
+    int code = options_read(argc, argv, none, &file, 1);
+    if (code == EXIT_YES)
+        code = load(cli, file, &p);
     if (code != EXIT_YES)
         return code;
     struct buf out;
@@ -123,7 +126,7 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
         buf_put_str(&out, "}\n");
     } else {
         put_wide(p, &out);
-        buf_printf(&out, "%s: good\n", argv[0]);
+        buf_printf(&out, "%s: good\n", file);
     }
     print(stdout, &out);
     buf_free(&out);
@@ -142,10 +145,7 @@ struct question {
 };
 
 static int usage(const char *what) {
-    return cli_fail(EXIT_USAGE,
-                    "%s\nusage: exeat policy explain --policy FILE [--sandbox S] "
-                    "[--with ours|none|foreign] [--header 'N: V']... METHOD URL [--json]",
-                    what);
+    return cli_fail(EXIT_USAGE, "%s; `--help` tells the usage", what);
 }
 
 static int take_with(struct question *q, const char *value) {

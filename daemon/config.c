@@ -60,6 +60,7 @@ static int add_trust(struct config_source *s, struct lexer *l) {
         errors_add(l->errors, where, "more than %d files", TRUST_MAX);
         return ERR_BAD;
     }
+    t->at = where;
     *s->trust = t;
     s->trust = &t->next;
     return 0;

@@ -41,6 +41,7 @@ struct config_lane {
 /* A PEM file of trust anchors. */
 struct config_trust {
     const char *path;
+    struct position at;
     struct config_trust *next;
 };
 

@@ -24,7 +24,7 @@ int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
     }
     int result = file_read(fd, max, out);
     if (result != 0)
-        buf_printf(why, "%s: %s\n", path, err_text(result));
+        buf_printf(why, "%s: %s\n", path, err_why(result));
     return result;
 }
 
@@ -83,8 +83,12 @@ static int add_system_anchors(struct buf *out, struct buf *why) {
 
 static int load_anchors(const struct config *c, struct buf *out, struct buf *why) {
     int result = c->trust_system ? add_system_anchors(out, why) : 0;
-    for (const struct config_trust *t = c->trust; t && result == 0; t = t->next)
+    for (const struct config_trust *t = c->trust; t && result == 0; t = t->next) {
+        size_t before = buf_len(why);
         result = add_anchors(t->path, out, why);
+        if (result != 0 && buf_len(why) > before)
+            buf_printf(why, "%s:%u:%u: it is named here\n", t->at.file, t->at.line, t->at.column);
+    }
     return result;
 }
 

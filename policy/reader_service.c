@@ -5,6 +5,17 @@
 
 /* ---- where it is ---- */
 
+/* What is meant, where that is plain. */
+static const char *host_hint(struct view text) {
+    struct view end = view_skip(text, view_find(text, ':') + 1);
+    if (view_search(text, VIEW("://")) < text.n)
+        return ": give the name alone, without the scheme and a path";
+    for (size_t i = 0; i < end.n; i++)
+        if (!is_digit(end.p[i]))
+            return "";
+    return end.n > 0 ? ": the port goes into a line `port` of the service" : "";
+}
+
 static int add_host(struct policy_source *s, struct lexer *l, const struct token *t) {
     const char *why = "malformed";
     struct host_rule *h = arena_alloc(&s->policy->arena, sizeof *h);
@@ -12,7 +23,8 @@ static int add_host(struct policy_source *s, struct lexer *l, const struct token
         return ERR_MEMORY;
     *h = (struct host_rule){.text = t->text, .service = s->service, .at = t->at};
     if (host_pattern_parse(t->text, &h->pattern, &why) != 0) {
-        errors_add(l->errors, t->at, "'%.*s' is no host: %s", WORD_ARG(t->text), why);
+        errors_add(l->errors, t->at, "'%.*s' is no host: %s%s", WORD_ARG(t->text), why,
+                   host_hint(t->text));
         return ERR_BAD;
     }
     if (s->policy->n_entries == HOSTS_MAX) {
@@ -188,6 +200,11 @@ static int read_in(void *source, struct lexer *l, const struct token *at) {
         return read_header_place(s, l, place);
     if (view_equal(t.text, VIEW("basic")))
         return read_basic_place(l, place);
+    if (view_equal(t.text, VIEW("bearer"))) {
+        errors_add(l->errors, t.at,
+                   "a bearer token is written: in header authorization scheme bearer");
+        return ERR_BAD;
+    }
     return word_unknown(l, &t, kinds, 2);
 }
 
@@ -239,8 +256,9 @@ static int read_method(struct policy_source *s, struct lexer *l, struct rule *r)
         struct guess g = guess_of(t.text);
         for (size_t i = 0; method_at(i).n; i++)
             guess_offer(&g, method_at(i));
+        const char *guess = guess_text(&g);
         errors_add(l->errors, t.at, "'%.*s' is no registered method%s", WORD_ARG(t.text),
-                   guess_text(&g));
+                   *guess ? guess : "; a path begins with '/'");
     } else if ((bit & ~s->methods) != 0) {
         errors_add(l->errors, t.at, "%.*s cannot be granted", WORD_ARG(t.text));
     } else if ((r->methods & bit) != 0) {

@@ -28,6 +28,10 @@ int trial_url(struct view url, struct trial *t, const char **why) {
         return ERR_BAD;
     }
     t->target = view_skip(rest, path);
+    if (view_find(view_head(rest, path), '@') < view_head(rest, path).n) {
+        *why = "clients send a user and password as a field: --header 'Authorization: Basic ...'";
+        return ERR_BAD;
+    }
     return authority_parse(view_head(rest, path), t->tls ? 443 : 80, &t->authority, why);
 }
 

@@ -177,6 +177,8 @@ static void urls_that_are_none_are_refused(void **state) {
         if (trial_url(view_str(bad[i]), &t, &why) != ERR_BAD)
             fail_msg("%s", bad[i]);
         assert_non_null(why);
+        if (strchr(bad[i], '@'))
+            assert_non_null(strstr(why, "--header 'Authorization: Basic"));
     }
 }
 

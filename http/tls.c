@@ -88,8 +88,13 @@ static int load(void) {
 }
 
 int tls_start(void) {
+    static bool started;
+    if (started)
+        return 0;
     tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
-    return load();
+    int result = load();
+    started = result == 0;
+    return result;
 }
 
 /* The hybrid group is known from OpenSSL 3.5 on. Finite-field groups cost a server too much. */

@@ -28,8 +28,8 @@ enum tls_result {
 /*
  * Loads what OpenSSL and the C library would load when first used, without OpenSSL's configuration
  * file: to be called before any other use of OpenSSL and before the process narrows its rights; no
- * file is opened afterwards. tls_server_new and tls_client_new load what is OpenSSL's too, and look at
- * no file. ERR_CRYPTO.
+ * file is opened or asked about afterwards. Once is enough. tls_server_new and tls_client_new load
+ * what is OpenSSL's too, and look at no file. ERR_CRYPTO.
  */
 MUST_USE int tls_start(void);
 

@@ -54,7 +54,7 @@ enum {
 /* broker to control */
 enum {
     /* same id. u8 err (0 or -code); block text: on failure a sentence, else a JSON value: for SECRET_LIST an array of
-     * {name, like, version, created, rotated (when it ever was)}; for SANDBOX_LIST an array of {name, declared, registered, credentials};
+     * {name, like, version, created, rotated (when it ever was)}; for SANDBOX_LIST an array of {name, declared, registered, issued: [credentials], not_issued: [credentials]};
      * for SANDBOX_ADD {name, token, placeholders: [{credential, value}]}; for the others an object of what was done.
      * What changes the registry is answered once a generation with it is in use. */
     BROKER_DONE = 1,

@@ -79,7 +79,11 @@ static int change(struct vault *v, int (*edit)(struct vault *v, void *ctx), void
 
 /* ---- opening ---- */
 
-static int explain_check(int code, char why[VAULT_WHY_SIZE]) {
+static int explain_check(const struct vault *v, int code, char why[VAULT_WHY_SIZE]) {
+    /* SQLite keeps to itself what the system said. */
+    if (code == ERR_SYSTEM && access(v->paths.db, R_OK | W_OK) != 0)
+        return vault_explain(why, code, "%s: %s: broker's user must be able to read and write it",
+                             v->paths.db, strerror(errno));
     switch (code) {
     case ERR_DENIED:
         return vault_explain(
@@ -145,14 +149,14 @@ static int open_content(struct vault *v, char why[VAULT_WHY_SIZE]) {
     if (result == ERR_MISSING && head == ERR_MISSING)
         result = vault_change(v, v->keys, NULL, NULL);
     if (result != 0)
-        return explain_check(result == ERR_MISSING ? ERR_CRYPTO : result, why);
+        return explain_check(v, result == ERR_MISSING ? ERR_CRYPTO : result, why);
     if (head != 0 && head != ERR_MISSING)
         return vault_explain(
             why, ERR_CRYPTO,
             "vault.head is damaged or was written under another key: restore a copy "
             "with `exeat vault restore FILE`");
     result = vault_check_values(v);
-    return result != 0 ? explain_check(result, why) : compare_head(v, head, seen, why);
+    return result != 0 ? explain_check(v, result, why) : compare_head(v, head, seen, why);
 }
 
 struct vault *vault_new(const char *directory, const uint8_t kek[SEAL_KEY_SIZE]) {

@@ -204,6 +204,19 @@ def a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox(place):
     assert code(place, "status") == 0 and ask(place).status == 200, place.last
 
 
+def a_vault_that_cannot_be_opened_says_which_file_and_why(place):
+    path = place.path("state", "vault", "vault.db")
+    place.stop()
+    os.chmod(path, 0)
+    place.launch()
+    assert code(place, "status") == 1 and re.search(
+        rb"^TROUBLE +broker: .*vault/vault\.db: Permission denied", place.last.stdout, re.M), place.last.stdout
+    place.stop()
+    os.chmod(path, 0o600)
+    place.launch()
+    assert code(place, "status") == 0 and ask(place).status == 200, place.last
+
+
 def a_token_that_cannot_be_checked_is_no_wrong_one(_):
     """On a shared listener the vault says who a sandbox is."""
     with small_place(listeners={"shared": "shared a b"}) as place:
@@ -295,7 +308,9 @@ def au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify(pla
     assert re.search(rb"^bad: .*missing from the end.*\(audit\.jsonl:\d+\)$", place.last.stdout, re.M), place.last.stdout
 
 
-TESTS = [a_rekey_that_cannot_be_asked_for_leaves_nothing, a_restored_copy_tells_who_counts_again, a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox,
+TESTS = [a_vault_that_cannot_be_opened_says_which_file_and_why,
+         a_rekey_that_cannot_be_asked_for_leaves_nothing, a_restored_copy_tells_who_counts_again,
+         a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox,
          a_trail_that_cannot_be_written_shows_in_the_status, a_process_that_does_not_run_shows_in_the_status,
          ad_05_a_reload_takes_a_rotated_ca_and_until_then_the_old_one_stays,
          ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf,

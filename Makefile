@@ -68,6 +68,13 @@ $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
 	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+# The first header that is looked for: without it, dozens of messages would say so.
+ifeq ($(filter clean help deps demo dist,$(MAKECMDGOALS)),)
+ifeq ($(wildcard /usr/include/event2/event.h /usr/local/include/event2/event.h),)
+$(info libevent's headers are not in /usr/include: `make deps` installs what building takes (Debian, Ubuntu))
+endif
+endif
+
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,cc,$<)$(CC) $(ALL_CFLAGS) $(LLHTTP_CFLAGS) -c -o $@ $<
@@ -176,14 +183,17 @@ bench: all ## keep-alive requests beside direct, relay, HAProxy and squid, in on
 
 MANUALS := $(wildcard docs/man/*.[158])
 install: all ## install below DESTDIR and PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat $(DESTDIR)$(PREFIX)/share/exeat \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions $(DESTDIR)$(PREFIX)/share/exeat \
 	  $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	install -m 755 $(B)/exeatd $(B)/exeat $(DESTDIR)$(PREFIX)/bin
 	sed 's|/usr/bin/exeatd|$(PREFIX)/bin/exeatd|' systemd/exeatd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/exeatd.service
 	install -m 644 systemd/exeatd.socket $(DESTDIR)$(PREFIX)/lib/systemd/system
 	install -m 644 systemd/exeat.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/exeat.conf
 	install -m 644 systemd/exeat.tmpfiles $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/exeat.conf
-	install -m 644 README.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat
+	sed 's#\[[^]]*\](docs/\(man\|examples\))#docs/\1 of the source#g; s|](docs/|](|g' README.md >$(DESTDIR)$(PREFIX)/share/doc/exeat/README.md
+	sed 's|](../README.md)|](README.md)|g' docs/service.md >$(DESTDIR)$(PREFIX)/share/doc/exeat/service.md
+	install -m 644 $(filter-out docs/service.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/exeat
+	install -m 644 $(wildcard docs/decisions/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions
 	install -m 644 docs/examples/exeat.conf docs/examples/policy $(DESTDIR)$(PREFIX)/share/exeat
 	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 

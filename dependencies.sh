@@ -37,6 +37,12 @@ if [ ! -e /usr/include/llhttp.h ] && [ ! -e /usr/share/llhttp/llhttp.c ]; then l
 if [ -z "$missing" ] && [ -z "$llhttp" ]; then exit 0; fi
 
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+    echo "dependencies.sh: this takes root, and there is no sudo. As root:" >&2
+    echo "  apt-get install --no-install-recommends$missing${llhttp:+ libllhttp-dev}" >&2
+    if [ -n "$llhttp" ]; then echo "  (Debian 12: node-llhttp for libllhttp-dev)" >&2; fi
+    exit 1
+fi
 echo "installing:$missing${llhttp:+ llhttp}"
 export DEBIAN_FRONTEND=noninteractive
 as_root apt-get -q update

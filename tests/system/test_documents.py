@@ -190,6 +190,14 @@ def all_that_is_installed_is_there(directory):
     for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/man/man1/exeat.1",
                  "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
         assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
+    count = 0
+    for path, _, files in os.walk(os.path.join(directory, "usr", "share", "doc", "exeat")):
+        for name in files:
+            with open(os.path.join(path, name)) as f:
+                for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", f.read()):
+                    assert os.path.exists(os.path.join(path, link)), (name, link)
+                    count += 1
+    assert count > 20, count
 
 
 # ---- man pages ----

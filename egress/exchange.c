@@ -556,11 +556,18 @@ static void judge_again(struct exchange *ex) {
     ex->generation = generation_keep(l->now);
     struct verdict before = ex->verdict;
     request_judge(ex);
-    if (!ex->verdict.allow || !generation_has(l->now, view_str(ex->sandbox))) {
-        enum reason why = ex->decided         ? REASON_CUT
-                          : ex->verdict.allow ? REASON_UNKNOWN_SANDBOX
-                                              : ex->verdict.reason;
-        exchange_refuse(ex, why, VIEW("denied by a newer policy"));
+    bool holds = identity_holds(l, ex->sandbox, &ex->proof);
+    if (!ex->verdict.allow || !holds) {
+        enum reason why = ex->decided ? REASON_CUT
+                          : holds     ? ex->verdict.reason
+                                      : REASON_UNKNOWN_SANDBOX;
+        exchange_refuse(ex, why,
+                        holds ? VIEW("denied by a newer policy")
+                              : VIEW("its sandbox or its token is no longer valid"));
+        return;
+    }
+    if (ex->status && !ex->guard.set && lease_guard(l, view_str(ex->sandbox))) {
+        exchange_refuse(ex, REASON_CUT, VIEW("not scanned, and its sandbox has a credential now"));
         return;
     }
     if (ex->state == EXCHANGE_RELAYING) {

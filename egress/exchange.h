@@ -48,6 +48,7 @@ struct exchange {
     struct verdict verdict;
     uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the placeholder that is to be replaced */
     char sandbox[IDENTITY_SIZE];
+    struct proof proof;
     char client[128];
     uint32_t tunnel;
     bool tls;

@@ -35,30 +35,37 @@ static int read_basic(struct view value, struct buf *storage, struct view *name,
     return 0;
 }
 
-static bool proves(const struct lane *l, struct view name, struct view token) {
-    uint8_t fingerprint[DIGEST_SIZE];
-    digest_sha256(token, fingerprint);
-    bool known = generation_token(l->now, fingerprint, name);
-    return known && generation_has(l->now, name);
+bool identity_holds(const struct lane *l, const char *name, const struct proof *proof) {
+    bool proved = !proof->by_token || generation_token(l->now, proof->fingerprint, view_str(name));
+    return proved && generation_has(l->now, view_str(name));
 }
 
-static int by_token(struct lane *l, struct view value, char out[IDENTITY_SIZE]) {
+static int by_token(struct lane *l, struct view value, char out[IDENTITY_SIZE],
+                    struct proof *proof) {
     struct buf storage;
     struct view name, token;
     buf_init(&storage, CREDENTIALS_MAX);
     int result = read_basic(value, &storage, &name, &token);
     if (result == 0)
-        result = proves(l, name, token) ? view_cstr(name, out, IDENTITY_SIZE) : ERR_DENIED;
+        result = view_cstr(name, out, IDENTITY_SIZE);
+    if (result == 0) {
+        proof->by_token = true;
+        digest_sha256(token, proof->fingerprint);
+        result = identity_holds(l, out, proof) ? 0 : ERR_DENIED;
+    }
+    if (result != 0)
+        out[0] = 0;
     buf_free(&storage);
     return result;
 }
 
 int identity_find(struct lane *l, size_t n_fields, struct view value, char name[IDENTITY_SIZE],
-                  enum reason *why) {
+                  struct proof *proof, enum reason *why) {
     *why = REASON_PROXY_AUTH_REQUIRED;
+    proof->by_token = false;
     if (n_fields == 0 && !l->now->shared)
         return view_cstr(view_str(l->now->names), name, IDENTITY_SIZE);
-    if (n_fields == 1 && by_token(l, value, name) == 0)
+    if (n_fields == 1 && by_token(l, value, name, proof) == 0)
         return 0;
     if (l->now->locked) {
         *why = REASON_BROKER_UNAVAILABLE;

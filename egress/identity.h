@@ -10,11 +10,19 @@
 
 enum { IDENTITY_SIZE = SANDBOX_NAME_MAX + 1 };
 
+/* What an identity rests on: the lane, or a token. */
+struct proof {
+    bool by_token;
+    uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the token */
+};
+
 /*
  * n_fields Proxy-Authorization fields were sent, value is the first. 0 and the sandbox's name; or ERR_DENIED with
  * REASON_PROXY_AUTH_REQUIRED or REASON_RATE. Every refusal takes the same time and says the same.
  */
 MUST_USE int identity_find(struct lane *l, size_t n_fields, struct view value,
-                           char name[IDENTITY_SIZE], enum reason *why);
+                           char name[IDENTITY_SIZE], struct proof *proof, enum reason *why);
+/* Whether an identity that was found by an older generation holds in the present one. */
+bool identity_holds(const struct lane *l, const char *name, const struct proof *proof);
 
 #endif

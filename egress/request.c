@@ -92,7 +92,7 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
     if (s->tunnel == 0) {
         if (ex->tls)
             return ERR_BAD;
-        if (identity_find(ex->lane, s->n_tokens, s->token, ex->sandbox, why) != 0)
+        if (identity_find(ex->lane, s->n_tokens, s->token, ex->sandbox, &ex->proof, why) != 0)
             return 0;
         *why = place_by_target(ex);
         return 0;
@@ -101,8 +101,9 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
     if (!t || t->spoke_tls != ex->tls)
         return ERR_BAD;
     t->recorded = true;
-    *why = generation_has(ex->generation, view_str(t->sandbox)) ? place_in_tunnel(ex, t)
-                                                                : REASON_UNKNOWN_SANDBOX;
+    ex->proof = t->proof;
+    *why = identity_holds(ex->lane, t->sandbox, &t->proof) ? place_in_tunnel(ex, t)
+                                                           : REASON_UNKNOWN_SANDBOX;
     return 0;
 }
 

@@ -66,7 +66,7 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
         return REASON_NOT_READY;
     if (!trail_ready(l))
         return REASON_AUDIT_UNAVAILABLE;
-    if (identity_find(l, o->n_tokens, o->token, t->sandbox, &why) != 0)
+    if (identity_find(l, o->n_tokens, o->token, t->sandbox, &t->proof, &why) != 0)
         return why;
     trail->sandbox = view_str(t->sandbox);
     if (lease_suspended(l, trail->sandbox))
@@ -234,12 +234,14 @@ static void judge_again(void *ctx, uint32_t id, void *object) {
     struct lane *l = ctx;
     struct tunnel *t = object;
     struct view sandbox = view_str(t->sandbox);
-    if (generation_has(l->now, sandbox) &&
-        (policy_judge_host(l->now->policy, sandbox, true, &t->authority).allow ||
-         policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
+    bool holds = identity_holds(l, t->sandbox, &t->proof);
+    if (holds && (policy_judge_host(l->now->policy, sandbox, true, &t->authority).allow ||
+                  policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
         return;
     if (!t->recorded)
-        tunnel_record(l, t, REASON_CUT, VIEW("denied by a newer policy"));
+        tunnel_record(l, t, REASON_CUT,
+                      holds ? VIEW("denied by a newer policy")
+                            : VIEW("its sandbox or its token is no longer valid"));
     channel_send(l->proxy, LANE_CUT, id, l->now->number, (struct view){NULL, 0});
 }
 

@@ -12,9 +12,10 @@
 struct tunnel {
     uint32_t id;
     char sandbox[IDENTITY_SIZE];
+    struct proof proof;
     struct authority authority;
     char client[64];
-    char sni[64]; /* as sent, for the record; cut */
+    char sni[257]; /* as sent, for the record */
     uint64_t opened;
     struct share *share; /* of connections */
     bool recorded;       /* a record tells of it already */

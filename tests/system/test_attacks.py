@@ -1,13 +1,24 @@
 """What an attacker in a sandbox tried, each as the shortest way to show that it fails."""
 import base64
 import hashlib
+import threading
 
-from helpers import POLICY, SECRET, ask, small_place
-from place import Report, wait_for
+from helpers import POLICY, SECRET, ask, head, open_tls, small_place
+from place import Report, read_all, wait_for
 
 
 def answer(body, fields=b""):
     return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
+
+
+def read_until(stream, text):
+    got = b""
+    while text not in got:
+        more = stream.recv(4096)
+        if not more:
+            break
+        got += more
+    return got
 
 
 def rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret(place):
@@ -75,6 +86,63 @@ def p8_a_field_with_one_part_too_many_is_not_sent(_):
         assert (got.status, got.reason) == (403, "sandbox_suspended"), got
 
 
+def au_a_token_that_was_revoked_ends_what_it_opened(_):
+    policy = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant open every }")
+    with small_place(policy, listeners={"shared": "shared a b"}) as place:
+        authority = "open.allowed.test:%d" % place.values["port"]
+
+        def token(sandbox):
+            value = place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0]
+            return b"Proxy-Authorization: Basic " + base64.b64encode(value.encode()) + b"\r\n"
+
+        def opened(sandbox):
+            return place.tls("shared", authority, fields=token(sandbox))
+
+        going_on = threading.Event()
+
+        def script(request, stream):
+            if request.startswith(b"GET /slow"):
+                stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nbeg.")
+                going_on.wait(10)
+                return b"end."
+            return answer(b"ok")
+        place.upstream.script = script
+        idle, busy, kept = opened("a"), opened("a"), opened("b")
+        busy.sendall(("GET /slow HTTP/1.1\r\nHost: %s\r\n\r\n" % authority).encode())
+        assert b"beg." in read_until(busy, b"beg.")
+        place.exeat("sandbox", "add", "a")
+        assert read_all(idle) == b"", "an idle tunnel of the old token stays open"
+        going_on.set()
+        assert b"end." not in read_all(busy), "a running answer of the old token goes on"
+        kept.sendall(("GET /x HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % authority).encode())
+        assert b"200 OK" in read_all(kept), "another sandbox's tunnel is not concerned"
+
+
+def p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes(_):
+    before = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant open every }")
+    after = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant api read; grant open every }")
+    with small_place(before) as place:
+        lent, seen = threading.Event(), []
+
+        def script(request, stream):
+            if request.startswith(b"GET /stream"):
+                stream.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6\r\nhello\n\r\n")
+                lent.wait(10)
+                return b"%x\r\n%s\r\n0\r\n\r\n" % (len(seen[0]), seen[0])
+            seen.append(request)
+            return answer(b"ok")
+        place.upstream.script = script
+        stream = open_tls(place, "b", "open.allowed.test")
+        stream.sendall(head(place, "GET /stream", "open.allowed.test"))
+        assert b"hello" in read_until(stream, b"hello")
+        place.write_policy(after)
+        place.exeat("reload")
+        place.add_sandbox("b")
+        assert ask(place, sandbox="b").status == 200 and SECRET.encode() in seen[0]
+        lent.set()
+        assert SECRET.encode() not in read_all(stream)
+
+
 def main():
     report = Report()
     with small_place() as place:
@@ -82,7 +150,9 @@ def main():
                      p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
-                 p8_a_field_with_one_part_too_many_is_not_sent):
+                 p8_a_field_with_one_part_too_many_is_not_sent,
+                 au_a_token_that_was_revoked_ends_what_it_opened,
+                 p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes):
         report.run(test, None)
     report.end()
 

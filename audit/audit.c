@@ -48,7 +48,7 @@ struct audit {
     char why[512]; /* it is down */
     uint64_t down_since;
     struct record record;
-    uint8_t packet[RECORD_SIZE + 1]; /* one more, to see what is too long */
+    uint8_t packet[RECORD_PACKET_SIZE + 1]; /* one more, to see what is too long */
 };
 
 /* ---- telling producers ---- */
@@ -204,7 +204,7 @@ static enum turn read_packet(struct peer *p) {
         return TURN_GONE;
     }
     loop_defer(a->loop, &a->flush);
-    if ((size_t)n > RECORD_SIZE ||
+    if ((size_t)n > RECORD_PACKET_SIZE ||
         ledger_take(a->ledger, p->producer, view_of(a->packet, (size_t)n)) != 0) {
         peer_bad(p);
         return TURN_GONE;

@@ -12,8 +12,11 @@
 enum {
     PENDING_MAX = 4 << 20,
     PRODUCERS_MAX = 65536,
-    /* A packet may bring two events with it: a new epoch and a gap. */
-    LINES_A_PACKET = 3,
+    /* Of a record's line, what is not its values: names, numbers, hashes. */
+    LINE_FRAME_MAX = 4096,
+    /* What a packet may need: each byte as \uXXXX, and two events with it: a new epoch and a gap. */
+    PACKET_LINES_MAX =
+        6 * RECORD_PACKET_SIZE + RECORDS_A_PACKET * LINE_FRAME_MAX + 2 * LINE_MAX_BYTES,
 };
 
 struct producer {
@@ -96,11 +99,11 @@ int ledger_event(struct ledger *l, const struct record *r) {
         return ERR_LIMIT;
     /* The same way as every other record, so that there is one writer of lines. */
     buf_init(&packet, RECORD_SIZE);
-    buf_put_u8(&packet, 1);
+    buf_put_u8(&packet, 2);
     buf_put_u64(&packet, 1);
     buf_put_u64(&packet, 0);
     buf_put_block(&packet, VIEW("audit"));
-    buf_put(&packet, buf_view(&r->bytes));
+    buf_put_block(&packet, buf_view(&r->bytes));
     if (!buf_ok(&packet) || record_read(buf_view(&packet), &f) != 0)
         result = ERR_MEMORY;
     else
@@ -190,14 +193,16 @@ static void note_gap(struct ledger *l, const struct producer *p, uint64_t first,
 }
 
 bool ledger_has_room(const struct ledger *l) {
-    return buf_room(&l->pending) > (size_t)LINES_A_PACKET * (LINE_MAX_BYTES + 1);
+    return buf_room(&l->pending) > PACKET_LINES_MAX;
 }
 
 int ledger_take(struct ledger *l, size_t producer, struct view packet) {
     struct producer *p = &l->producers[producer];
+    struct record_packet k;
     struct record_facts f;
     assert(producer < l->n_producers && ledger_has_room(l));
-    if (record_read(packet, &f) != 0 || !view_equal(f.origin, view_str(p->origin)))
+    if (record_packet_read(packet, &k) != 0 || !view_equal(k.origin, view_str(p->origin)) ||
+        record_next(&k, &f) != 0)
         return ERR_BAD;
     bool same = p->known && f.epoch == p->epoch;
     uint64_t expected = same ? p->number + 1 : 1;
@@ -207,11 +212,14 @@ int ledger_take(struct ledger *l, size_t producer, struct view packet) {
         note_restart(l, p, f.wall);
     if (f.number > expected)
         note_gap(l, p, expected, f.number - 1, f.wall);
-    line_record(l, &f, p->origin, f.number);
-    p->known = true;
-    p->epoch = f.epoch;
-    p->number = f.number;
-    return 0;
+    int result;
+    do {
+        line_record(l, &f, p->origin, f.number);
+        p->known = true;
+        p->epoch = f.epoch;
+        p->number = f.number;
+    } while ((result = record_next(&k, &f)) == 0);
+    return result == ERR_MISSING ? 0 : ERR_BAD;
 }
 
 bool ledger_written(const struct ledger *l, size_t producer, uint64_t *epoch, uint64_t *number) {

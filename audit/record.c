@@ -3,9 +3,10 @@
 #include <assert.h>
 
 enum {
-    VERSION = 1,
-    HEADER_MAX = 128, /* version, number, epoch and origin, which audit_write puts in front */
-    TEXT_HEADER = 5,  /* field and length */
+    VERSION = 2,
+    HEADER_MAX =
+        128,         /* version, number, epoch, origin and length, which the writer puts in front */
+    TEXT_HEADER = 5, /* field and length */
     NUMBER_SIZE = 9,
     LEAST_TEXT = 3, /* what is left of a value in the worst case: "..." */
 };
@@ -64,7 +65,7 @@ static const struct {
 static_assert(HEADER_MAX + FIELD_COUNT * (TEXT_HEADER + LEAST_TEXT + NUMBER_SIZE) < RECORD_SIZE / 4,
               "every field must fit");
 static_assert(FIELD_COUNT <= 64, "one bit for each field");
-static_assert(1 + 8 + 8 + 4 + RECORD_ORIGIN_MAX <= HEADER_MAX, "the header must fit");
+static_assert(1 + 8 + 8 + 4 + RECORD_ORIGIN_MAX + 4 <= HEADER_MAX, "the header must fit");
 
 const char *record_field_name(enum record_field f) {
     return table[f].name;
@@ -167,24 +168,41 @@ static bool origin_is_good(struct view origin) {
     return origin.n > 0;
 }
 
-int record_read(struct view packet, struct record_facts *out) {
-    struct reader r = reader_of(packet);
-    *out = (struct record_facts){0};
-    if (packet.n > RECORD_SIZE || read_u8(&r) != VERSION)
+int record_packet_read(struct view packet, struct record_packet *out) {
+    struct reader *r = &out->rest;
+    *r = reader_of(packet);
+    if (packet.n > RECORD_PACKET_SIZE || read_u8(r) != VERSION)
         return ERR_BAD;
-    out->number = read_u64(&r);
-    out->epoch = read_u64(&r);
-    out->origin = read_block(&r, RECORD_ORIGIN_MAX);
+    out->first = out->number = read_u64(r);
+    out->epoch = read_u64(r);
+    out->origin = read_block(r, RECORD_ORIGIN_MAX);
+    return r->bad || !origin_is_good(out->origin) ? ERR_BAD : 0;
+}
+
+int record_next(struct record_packet *p, struct record_facts *out) {
+    if (read_done(&p->rest))
+        return ERR_MISSING;
+    struct reader r = reader_of(read_block(&p->rest, RECORD_SIZE - HEADER_MAX));
+    *out = (struct record_facts){.number = p->number, .epoch = p->epoch, .origin = p->origin};
     unsigned kind = read_u8(&r);
     out->wall = read_u64(&r);
     out->mono = read_u64(&r);
-    if (r.bad || kind > RECORD_EVENT || out->number == 0 || !origin_is_good(out->origin))
+    if (p->rest.bad || r.bad || kind > RECORD_EVENT || p->number == 0 ||
+        p->number - p->first == RECORDS_A_PACKET)
         return ERR_BAD;
+    p->number++;
     out->kind = (enum record_kind)kind;
     while (!view_is_empty(r.rest)) {
         int result = read_field(&r, out);
         if (result != 0)
             return result;
     }
+    return 0;
+}
+
+int record_read(struct view packet, struct record_facts *out) {
+    struct record_packet p;
+    if (record_packet_read(packet, &p) != 0 || record_next(&p, out) != 0 || !read_done(&p.rest))
+        return ERR_BAD;
     return 0;
 }

@@ -1,9 +1,9 @@
 /*
- * Audit records: what every role but proxy tells audit, one record a packet of
- * a SOCK_SEQPACKET socket whose reading end the parent keeps open as well: once
+ * Audit records: what every role but proxy tells audit, in packets of a
+ * SOCK_SEQPACKET socket whose reading end the parent keeps open as well: once
  * the kernel holds a packet it outlives its writer and a killed audit.
  *
- *   u8 version (1), u64 number, u64 epoch, block origin,
+ *   u8 version (2), u64 number of the first record, u64 epoch, block origin, then records, each a block:
  *   u8 kind, u64 wall, u64 mono, then fields: u8 field, block text or u64 number   (big-endian)
  *
  * A decision is written before bytes leave and has an outcome record with the
@@ -16,7 +16,9 @@
 #include "base/bytes.h"
 
 enum {
-    RECORD_SIZE = 16384,    /* a whole packet */
+    RECORD_SIZE = 16384, /* a record with what stands in front of it */
+    RECORD_PACKET_SIZE = 65536,
+    RECORDS_A_PACKET = 64,
     RECORD_TEXT_MAX = 2048, /* longer values are cut and end in "..." */
     RECORD_ORIGIN_MAX = 63, /* visible ASCII and SP */
 };
@@ -123,7 +125,21 @@ MUST_USE int audit_writer_renew(struct audit_writer *w, int fd);
  * number is used up only on success. r may be reused.
  */
 MUST_USE int audit_write(struct audit_writer *w, struct record *r);
-/* Number of the newest record that audit_write handed over; 0: none yet. */
+/*
+ * Keeps r until audit_flush, so that the records of a loop turn are one packet; number: the one it
+ * will have. ERR_AGAIN: as much as is allowed is kept already, and r is not; ERR_MEMORY. r may be reused.
+ * A writer that gathers does not use audit_write.
+ */
+MUST_USE int audit_gather(struct audit_writer *w, struct record *r, uint64_t *number);
+/*
+ * Hands what is gathered to the kernel. 0 when it holds all of it. Otherwise the rest stays, in
+ * order, also over audit_writer_renew: ERR_AGAIN: when the descriptor is writable again;
+ * ERR_SYSTEM, ERR_CLOSED: not over this descriptor.
+ */
+MUST_USE int audit_flush(struct audit_writer *w);
+/* Something is gathered that the kernel does not hold. */
+bool audit_writer_is_behind(const struct audit_writer *w);
+/* Number of the newest record that the kernel holds; 0: none yet. */
 uint64_t audit_writer_number(const struct audit_writer *w);
 /* A fresh record id, unique over restarts: "e3-18d0f0a1b2c-17". out holds 40 bytes. */
 void audit_id(struct audit_writer *w, char out[40]);
@@ -155,10 +171,14 @@ uint64_t audit_writer_durable(const struct audit_writer *w);
 
 /* ---- audit's and the reader's end ---- */
 
-/*
- * One packet as read: header, then fields in any order. Views point into the packet. ERR_BAD for
- * anything that the functions above do not write: unknown or repeated fields, empty or too long texts.
- */
+/* One packet as read: its header, and the records that are still to be read. Views point into it. */
+struct record_packet {
+    uint64_t first, number, epoch; /* numbers: of the first record, of the next */
+    struct view origin;
+    struct reader rest;
+};
+
+/* A record: fields in any order. */
 struct record_facts {
     enum record_kind kind;
     uint64_t number, epoch, wall, mono;
@@ -167,6 +187,14 @@ struct record_facts {
     uint64_t number_of[FIELD_COUNT];
     uint64_t present; /* bit per field */
 };
+/* The header. ERR_BAD. */
+MUST_USE int record_packet_read(struct view packet, struct record_packet *out);
+/*
+ * The next record. ERR_MISSING: there is none left; ERR_BAD for anything that the functions above do
+ * not write: unknown or repeated fields, empty or too long texts, too many records.
+ */
+MUST_USE int record_next(struct record_packet *p, struct record_facts *out);
+/* The one record of a packet that holds no other; otherwise ERR_BAD. */
 MUST_USE int record_read(struct view packet, struct record_facts *out);
 /* Name of a field in JSON ("bytes_out"); whether it is a number. */
 const char *record_field_name(enum record_field f);

@@ -4,9 +4,14 @@
 
 #include <stdio.h>
 
+static void on_flush(void *ctx);
+
 void audit_stream_init(struct audit_stream *s, struct loop *loop, const char *origin,
-                       void (*durable)(void *ctx, uint64_t number), void *ctx) {
-    *s = (struct audit_stream){.loop = loop, .durable = durable, .ctx = ctx};
+                       const struct audit_stream_events *events, void *ctx) {
+    *s = (struct audit_stream){.loop = loop, .ctx = ctx};
+    s->flush = (struct deferred){.run = on_flush, .ctx = s, .first = true};
+    if (events)
+        s->events = *events;
     snprintf(s->origin, sizeof s->origin, "%s", origin);
 }
 
@@ -30,17 +35,61 @@ static void on_notice(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
     while ((result = audit_writer_read(s->writer, &notice)) == 0)
-        if (notice.kind == AUDIT_DURABLE && s->durable)
-            s->durable(s->ctx, notice.number);
+        if (notice.kind == AUDIT_DURABLE && s->events.durable)
+            s->events.durable(s->ctx, notice.number);
     if (result != ERR_AGAIN)
         event_del(s->notices);
     tell(s);
 }
 
-int audit_stream_attach(struct audit_stream *s, int fd) {
+/* ---- gathering ---- */
+
+static void on_flush(void *ctx) {
+    struct audit_stream *s = ctx;
+    uint64_t before = audit_writer_number(s->writer);
+    int result = audit_flush(s->writer);
+    if (result == ERR_AGAIN)
+        event_add(s->writable, NULL);
+    if (audit_writer_number(s->writer) != before && s->events.held)
+        s->events.held(s->ctx);
+    if (result == 0 || result == ERR_AGAIN)
+        return;
+    if (s->ready)
+        log_warn("audit records wait: %s", err_text(result));
+    tell(s);
+    if (s->events.lost)
+        s->events.lost(s->ctx);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *ctx) {
+    struct audit_stream *s = ctx;
+    (void)fd;
+    (void)what;
+    loop_defer(s->loop, &s->flush);
+}
+
+int audit_stream_gather(struct audit_stream *s, struct record *r, uint64_t *number) {
+    int result = s->writer ? audit_gather(s->writer, r, number) : ERR_CLOSED;
+    if (result == 0)
+        loop_defer(s->loop, &s->flush);
+    return result;
+}
+
+bool audit_stream_holds(const struct audit_stream *s, uint64_t number, bool durable) {
+    return s->writer &&
+           number <= (durable ? audit_writer_durable(s->writer) : audit_writer_number(s->writer));
+}
+
+static void free_events(struct audit_stream *s) {
     if (s->notices)
         event_free(s->notices);
-    s->notices = NULL;
+    if (s->writable)
+        event_free(s->writable);
+    s->notices = s->writable = NULL;
+}
+
+int audit_stream_attach(struct audit_stream *s, int fd) {
+    free_events(s);
     if (!s->writer)
         s->writer = audit_writer_new(fd, s->origin, clock_wall());
     else if (audit_writer_renew(s->writer, fd) != 0)
@@ -48,10 +97,13 @@ int audit_stream_attach(struct audit_stream *s, int fd) {
     if (!s->writer)
         return ERR_MEMORY;
     s->away = false;
-    s->notices = event_new(loop_base(s->loop), audit_writer_fd(s->writer), EV_READ | EV_PERSIST,
-                           on_notice, s);
-    if (!s->notices || event_add(s->notices, NULL) != 0)
+    int to = audit_writer_fd(s->writer);
+    s->notices = event_new(loop_base(s->loop), to, EV_READ | EV_PERSIST, on_notice, s);
+    s->writable = event_new(loop_base(s->loop), to, EV_WRITE, on_writable, s);
+    if (!s->notices || !s->writable || event_add(s->notices, NULL) != 0)
         return ERR_MEMORY;
+    if (audit_writer_is_behind(s->writer))
+        loop_defer(s->loop, &s->flush);
     tell(s);
     return 0;
 }
@@ -66,9 +118,8 @@ int audit_stream_write(struct audit_stream *s, struct record *r) {
 }
 
 void audit_stream_close(struct audit_stream *s) {
-    if (s->notices)
-        event_free(s->notices);
-    s->notices = NULL;
+    free_events(s);
+    loop_forget(s->loop, &s->flush);
     audit_writer_free(s->writer);
     s->writer = NULL;
 }

@@ -1,5 +1,6 @@
 #include "audit/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,11 +11,15 @@
 
 /* The producer's end of audit/record.h. */
 
+enum { GATHERED_MAX = 1 << 20 };
+
 struct audit_writer {
     int fd;
     char origin[RECORD_ORIGIN_MAX + 1];
     uint64_t epoch, number, ids, durable;
-    struct buf header; /* of the packet being written */
+    struct buf header;   /* of the packet being written */
+    struct buf gathered; /* records as they stand in packets */
+    uint64_t n_gathered;
     bool down, broken;
 };
 
@@ -31,6 +36,7 @@ struct audit_writer *audit_writer_new(int fd, const char *origin, uint64_t epoch
         return NULL;
     }
     buf_init(&w->header, 128);
+    buf_init(&w->gathered, GATHERED_MAX);
     w->fd = fd;
     w->epoch = epoch;
     memcpy(w->origin, origin, strlen(origin));
@@ -42,6 +48,7 @@ void audit_writer_free(struct audit_writer *w) {
         return;
     close(w->fd);
     buf_free(&w->header);
+    buf_free(&w->gathered);
     free(w);
 }
 
@@ -81,21 +88,83 @@ static int send_packet(int fd, struct view first, struct view second) {
     return n < 0 ? error_of(errno) : 0;
 }
 
-int audit_write(struct audit_writer *w, struct record *r) {
-    struct buf *h = &w->header;
-    buf_reset(h);
-    buf_put_u8(h, 1);
-    buf_put_u64(h, w->number + 1);
-    buf_put_u64(h, w->epoch);
-    buf_put_block(h, view_str(w->origin));
-    if (!buf_ok(h) || !buf_ok(&r->bytes))
-        return ERR_MEMORY;
-    int result = send_packet(w->fd, buf_view(h), buf_view(&r->bytes));
+static int send_records(struct audit_writer *w, struct view rest, uint64_t n) {
+    int result = send_packet(w->fd, buf_view(&w->header), rest);
     if (result == 0)
-        w->number++;
+        w->number += n;
     if (result == ERR_CLOSED)
         w->broken = true;
     return result;
+}
+
+static bool begin_packet(struct audit_writer *w) {
+    struct buf *h = &w->header;
+    buf_reset(h);
+    buf_put_u8(h, 2);
+    buf_put_u64(h, w->number + 1);
+    buf_put_u64(h, w->epoch);
+    buf_put_block(h, view_str(w->origin));
+    return buf_ok(h);
+}
+
+int audit_write(struct audit_writer *w, struct record *r) {
+    assert(w->n_gathered == 0);
+    if (!begin_packet(w) || !buf_ok(&r->bytes))
+        return ERR_MEMORY;
+    buf_put_u32(&w->header, (uint32_t)buf_len(&r->bytes));
+    return buf_ok(&w->header) ? send_records(w, buf_view(&r->bytes), 1) : ERR_MEMORY;
+}
+
+int audit_gather(struct audit_writer *w, struct record *r, uint64_t *number) {
+    if (!buf_ok(&r->bytes))
+        return ERR_MEMORY;
+    if (buf_room(&w->gathered) < buf_len(&r->bytes) + 4)
+        return ERR_AGAIN;
+    buf_put_block(&w->gathered, buf_view(&r->bytes));
+    if (!buf_ok(&w->gathered)) {
+        w->gathered.failed = false; /* nothing was put, and what is kept stays good */
+        return ERR_MEMORY;
+    }
+    *number = w->number + ++w->n_gathered;
+    return 0;
+}
+
+/* As many of the gathered records as a packet holds; their number. */
+static uint64_t fill_packet(const struct audit_writer *w, struct view *out) {
+    size_t room = RECORD_PACKET_SIZE - buf_len(&w->header), used = 0;
+    uint64_t n = 0;
+    struct view all = buf_view(&w->gathered);
+    while (n < w->n_gathered && n < RECORDS_A_PACKET) {
+        struct reader r = reader_of(view_skip(all, used));
+        size_t size = 4 + read_u32(&r);
+        if (used + size > room)
+            break;
+        used += size;
+        n++;
+    }
+    *out = view_head(all, used);
+    return n;
+}
+
+int audit_flush(struct audit_writer *w) {
+    while (w->n_gathered > 0) {
+        struct view records;
+        if (w->broken)
+            return ERR_CLOSED;
+        if (!begin_packet(w))
+            return ERR_MEMORY;
+        uint64_t n = fill_packet(w, &records);
+        int result = send_records(w, records, n);
+        if (result != 0)
+            return result;
+        w->n_gathered -= n;
+        buf_consume(&w->gathered, records.n);
+    }
+    return 0;
+}
+
+bool audit_writer_is_behind(const struct audit_writer *w) {
+    return w->n_gathered > 0;
 }
 
 uint64_t audit_writer_number(const struct audit_writer *w) {

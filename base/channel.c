@@ -389,7 +389,7 @@ struct channel *channel_new(struct loop *l, int fd, const struct channel_rule *r
     ch->flags = flags;
     ch->closed = closed;
     ch->ctx = ctx;
-    ch->flush = (struct deferred){on_deferred, ch, false, NULL};
+    ch->flush = (struct deferred){.run = on_deferred, .ctx = ch};
     for (size_t i = 0; i < n_rules; i++) {
         assert(rules[i].type > 0 && rules[i].type < 64 && rules[i].max <= CHANNEL_BODY_MAX);
         ch->rules[rules[i].type] = &rules[i];

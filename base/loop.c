@@ -100,7 +100,12 @@ void loop_defer(struct loop *l, struct deferred *d) {
     if (d->queued)
         return;
     d->queued = true;
-    d->next = NULL;
+    d->next = d->first ? l->first : NULL;
+    if (d->first) {
+        l->first = d;
+        l->last = l->last ? l->last : d;
+        return;
+    }
     if (l->last)
         l->last->next = d;
     else

@@ -20,6 +20,7 @@ struct deferred {
     void *ctx;
     bool queued;
     struct deferred *next;
+    bool first; /* runs before what is not first, whenever that was deferred */
 };
 
 /* NULL when out of memory or descriptors. SIGPIPE is ignored from here on. */

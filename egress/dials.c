@@ -382,7 +382,7 @@ struct dials *dials_new(const struct dials_options *o) {
                                    .interfaces = o->interfaces,
                                    .geography = o->geography};
     audit_stream_init(&d->tools.audit, o->loop, "dialer", NULL, NULL);
-    d->schedule = (struct deferred){on_schedule, d, false, NULL};
+    d->schedule = (struct deferred){.run = on_schedule, .ctx = d};
     return d;
 }
 

@@ -50,9 +50,58 @@ static void clear(struct exchange *ex) {
     placeholder_stream_init(&ex->stream);
 }
 
+/* ---- waiting for the record ---- */
+
+static void link_recording(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    ex->recording_previous = l->recording_last;
+    *(l->recording_last ? &l->recording_last->recording_next : &l->recording_first) = ex;
+    l->recording_last = ex;
+}
+
+static void unlink_recording(struct exchange *ex) {
+    struct lane *l = ex->lane;
+    if (ex->state != EXCHANGE_RECORDING)
+        return;
+    struct exchange *next = ex->recording_next, *previous = ex->recording_previous;
+    *(previous ? &previous->recording_next : &l->recording_first) = next;
+    *(next ? &next->recording_previous : &l->recording_last) = previous;
+    ex->recording_next = ex->recording_previous = NULL;
+}
+
+static bool is_recorded(const struct exchange *ex) {
+    return trail_holds(ex->lane, &ex->trail, ex->generation->audit_durable);
+}
+
+void exchange_record(struct exchange *ex) {
+    if (is_recorded(ex)) {
+        send_begin(ex);
+        return;
+    }
+    ex->state = EXCHANGE_RECORDING;
+    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
+    link_recording(ex);
+}
+
+void exchange_recorded(struct lane *l) {
+    while (l->recording_first && is_recorded(l->recording_first)) {
+        struct exchange *ex = l->recording_first;
+        unlink_recording(ex);
+        send_begin(ex);
+    }
+}
+
+void exchange_lose_audit(struct lane *l) {
+    while (l->recording_first)
+        exchange_refuse(l->recording_first, REASON_AUDIT_UNAVAILABLE, (struct view){NULL, 0});
+}
+
+/* ---- the end of an object ---- */
+
 static void exchange_free(struct exchange *ex) {
     struct lane *l = ex->lane;
     table_take(&l->exchanges, ex->id);
+    unlink_recording(ex);
     lease_forget(l, ex);
     share_give(l, ex->share, SHARE_EXCHANGES);
     share_give(l, ex->connection, SHARE_CONNECTIONS);
@@ -365,6 +414,7 @@ int exchange_take_credit(struct lane *l, struct message *m) {
 void exchange_restart(struct exchange *ex, bool fresh) {
     let_go(ex, false);
     lease_forget(ex->lane, ex);
+    unlink_recording(ex);
     buf_free(&ex->head);
     ex->state = EXCHANGE_WAITING;
     ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = false;
@@ -460,8 +510,7 @@ static void find_late(void *ctx, uint32_t id, void *object) {
 
 static void refuse_late(struct exchange *ex) {
     if (ex->state == EXCHANGE_RECORDING)
-        exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE,
-                        VIEW("the disk did not take the record in time"));
+        exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, VIEW("the record was not taken in time"));
     else if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
         exchange_refuse(ex, REASON_UPSTREAM_TIMEOUT, VIEW("no byte of the answer in time"));
     else if (ex->state == EXCHANGE_RELAYING || !ex->connecting)
@@ -485,32 +534,6 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
     } while (v.found);
     upstream_sweep(l, v.now);
     lease_sweep(l, v.now);
-}
-
-static void find_durable(void *ctx, uint32_t id, void *object) {
-    struct visit *v = ctx;
-    struct exchange *ex = object;
-    (void)id;
-    if (ex->state == EXCHANGE_RECORDING && ex->recorded <= v->now)
-        v->found = ex;
-}
-
-static struct exchange *next_durable(struct lane *l, uint64_t number) {
-    struct visit v = {l, number, NULL};
-    table_each(&l->exchanges, find_durable, &v);
-    return v.found;
-}
-
-void exchange_durable(struct lane *l, uint64_t number) {
-    struct exchange *ex;
-    while ((ex = next_durable(l, number)) != NULL)
-        send_begin(ex);
-}
-
-void exchange_lose_audit(struct lane *l) {
-    struct exchange *ex;
-    while ((ex = next_durable(l, UINT64_MAX)) != NULL)
-        exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, (struct view){NULL, 0});
 }
 
 static void find_crowded(void *ctx, uint32_t id, void *object) {

@@ -3,7 +3,7 @@
  * audit log. exchange.c holds the states; request.c makes the canonical request and has it judged;
  * send.c is the half towards the upstream; answer.c the half towards the sandbox.
  *
- *   JUDGING -> WAITING -> LEASING -> (RECORDING ->) RELAYING -> (gone)
+ *   JUDGING -> WAITING -> LEASING -> RECORDING -> RELAYING -> (gone)
  *
  * A refusal is possible until the answer's head was sent; after that the exchange is cut, so that
  * the truncation shows.
@@ -23,7 +23,7 @@ enum exchange_state {
     EXCHANGE_JUDGING, /* within the handler of LANE_REQUEST */
     EXCHANGE_WAITING, /* for the upstream's connection, and for as much of the body as is judged whole */
     EXCHANGE_LEASING,   /* for the secret */
-    EXCHANGE_RECORDING, /* for the decision to be on the disk (audit durable) */
+    EXCHANGE_RECORDING, /* for the kernel, or the disk (audit durable), to hold the decision */
     EXCHANGE_RELAYING,  /* bytes may leave: the decision is recorded */
 };
 
@@ -57,8 +57,8 @@ struct exchange {
 
     /* the record (trail.c) */
     struct trail trail;
-    bool decided;      /* the decision is written */
-    uint64_t recorded; /* RECORDING: the decision's number in our stream */
+    bool decided;                                         /* the decision's record is made */
+    struct exchange *recording_next, *recording_previous; /* RECORDING: in the lane's list */
 
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
@@ -114,11 +114,11 @@ void exchange_writable(struct exchange *ex);
 void exchange_lent(struct exchange *ex, struct lease *lease);
 void exchange_not_lent(struct exchange *ex, enum reason why);
 struct generation *exchange_generation(struct exchange *ex);
-/* Our records up to this number are on the disk. */
-void exchange_durable(struct lane *l, uint64_t number);
+/* The kernel or the disk holds more of our records: what waited for that goes on. */
+void exchange_recorded(struct lane *l);
 /* Proxy has taken what was sent to it: answers go on. */
 void exchange_resume_all(struct lane *l);
-/* Audit is gone: what waits for the disk is refused. */
+/* Audit is gone: what waits for its record is refused. */
 void exchange_lose_audit(struct lane *l);
 
 /* ---- used by request.c, send.c, answer.c ---- */
@@ -130,6 +130,8 @@ void exchange_lose_audit(struct lane *l);
 void exchange_restart(struct exchange *ex, bool fresh);
 /* Goes on from WAITING as far as possible. */
 void exchange_advance(struct exchange *ex);
+/* Its decision's record is made: to RECORDING, or to RELAYING if it is held already. */
+void exchange_record(struct exchange *ex);
 /*
  * Ends it with a refusal where that is still possible, else cuts it. detail is for the record. The
  * exchange is gone afterwards.

@@ -76,7 +76,8 @@ struct lane {
     bool crowded; /* some exchange waits for proxy's channel */
     struct table exchanges;
     uint32_t last_exchange;
-    struct exchange *spare; /* objects to be used again */
+    struct exchange *spare;                            /* objects to be used again */
+    struct exchange *recording_first, *recording_last; /* by their records' numbers */
     struct event *sweep;
 
     /* inspection.c */

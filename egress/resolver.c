@@ -298,7 +298,7 @@ static struct lookup *lookup_new(struct resolver *r, const char *name, resolver_
         free(l);
         return NULL;
     }
-    l->finish = (struct deferred){on_finish, l, false, NULL};
+    l->finish = (struct deferred){.run = on_finish, .ctx = l};
     l->done = done;
     l->ctx = ctx;
     l->halves[0] = (struct half){l, DNS_AAAA, true, 0, NULL};

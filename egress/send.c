@@ -315,18 +315,7 @@ void send_launch(struct exchange *ex, struct lease *lease) {
         exchange_refuse(ex, why, (struct view){NULL, 0});
         return;
     }
-    if (!ex->generation->audit_durable) {
-        send_begin(ex);
-        return;
-    }
-    if (!ex->recorded)
-        ex->recorded = audit_writer_number(ex->lane->audit.writer);
-    if (audit_writer_durable(ex->lane->audit.writer) >= ex->recorded) {
-        send_begin(ex);
-        return;
-    }
-    ex->state = EXCHANGE_RECORDING;
-    ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
+    exchange_record(ex);
 }
 
 void send_begin(struct exchange *ex) {

@@ -12,14 +12,25 @@
 
 /* ---- the writer ---- */
 
+static void on_held(void *ctx) {
+    exchange_recorded(ctx);
+}
+
 static void on_durable(void *ctx, uint64_t number) {
-    exchange_durable(ctx, number);
+    (void)number;
+    exchange_recorded(ctx);
+}
+
+static void on_lost(void *ctx) {
+    exchange_lose_audit(ctx);
 }
 
 void trail_start(struct lane *l) {
+    static const struct audit_stream_events events = {
+        .held = on_held, .durable = on_durable, .lost = on_lost};
     char origin[32];
     snprintf(origin, sizeof origin, "egress %u", l->id);
-    audit_stream_init(&l->audit, l->loop, origin, on_durable, l);
+    audit_stream_init(&l->audit, l->loop, origin, &events, l);
     random_bytes(l->salt, sizeof l->salt);
 }
 
@@ -195,11 +206,15 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
 
 /* ---- records ---- */
 
-static int hand_over(struct lane *l) {
-    int result = audit_stream_write(&l->audit, &l->record);
+static int hand_over(struct lane *l, uint64_t *number) {
+    int result = audit_stream_gather(&l->audit, &l->record, number);
     if (result != 0)
         log_warn("audit record could not be written: %s", err_text(result));
     return result;
+}
+
+bool trail_holds(const struct lane *l, const struct trail *t, bool durable) {
+    return audit_stream_holds(&l->audit, t->number, durable);
 }
 
 int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
@@ -217,10 +232,11 @@ int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
         record_number(&l->record, FIELD_STATUS, status);
     if (t->started)
         record_number(&l->record, FIELD_US_JUDGE, (mono - t->started) / 1000);
-    return hand_over(l);
+    return hand_over(l, &t->number);
 }
 
 void trail_end(struct lane *l, const char *id, const struct outcome *o) {
+    uint64_t number;
     record_begin(&l->record, RECORD_OUTCOME, clock_wall(), clock_mono());
     record_str(&l->record, FIELD_ID, id);
     if (o->reason != REASON_ALLOWED)
@@ -238,7 +254,7 @@ void trail_end(struct lane *l, const char *id, const struct outcome *o) {
         record_number(&l->record, FIELD_US_FIRST, o->us_first);
     record_number(&l->record, FIELD_US_TOTAL, o->us_total);
     /* Bytes have left already; a lost outcome stays visible as a decision that has none. */
-    if (hand_over(l) != 0)
+    if (hand_over(l, &number) != 0)
         log_warn("outcome of %s is not in the audit log", id);
 }
 

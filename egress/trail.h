@@ -12,6 +12,7 @@ enum { RECORD_ID_SIZE = 40 };
 /* What is known of a request or tunnel when it is decided; empty or NULL where nothing is. */
 struct trail {
     char id[RECORD_ID_SIZE]; /* made by trail_decide */
+    uint64_t number;         /* of the decision in our stream, likewise */
     const char *door;        /* "connect", "http", "tls" */
     struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn;
     const struct authority *authority;
@@ -32,11 +33,14 @@ struct outcome {
 };
 
 /*
- * Writes the decision record. 0 when the kernel holds it; otherwise nothing may leave, and for an
+ * Makes the decision record, which is handed to the kernel with those of the whole turn, before
+ * proxy hears of any of them. Nothing may leave until trail_holds says so; on an error never, and for an
  * allow the caller refuses with REASON_AUDIT_UNAVAILABLE. status: what a refusal is answered with.
  */
 MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
-/* Writes the outcome of a decision; a loss shows as a decision without outcome. */
+/* The decision is in the kernel, with durable on the disk. When that changes, exchange_recorded is called. */
+bool trail_holds(const struct lane *l, const struct trail *t, bool durable);
+/* Makes the outcome of a decision; a loss shows as a decision without outcome. */
 void trail_end(struct lane *l, const char *id, const struct outcome *o);
 
 /* An event: the sandbox is suspended, because an answer of this host held one more part of the credential. */

@@ -119,7 +119,7 @@ struct proxy *proxy_new(struct loop *l, struct tls_server *server, int lane_fd,
     p->loop = l;
     p->server = server;
     p->limits = *limits;
-    p->turn = (struct deferred){on_turn_end, p, false, NULL};
+    p->turn = (struct deferred){.run = on_turn_end, .ctx = p};
     TAILQ_INIT(&p->yielding);
     p->leaves = leaf_cache_new((size_t)limits->v[LIMIT_LEAVES]);
     p->door = door_new(p, listeners, n_listeners);

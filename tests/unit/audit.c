@@ -386,7 +386,7 @@ static void a_producer_that_breaks_the_contract_is_dropped_and_the_others_go_on(
     producer_join(&good, &w);
     for (unsigned i = 0; i < 3; i++) {
         struct producer bad;
-        static uint8_t big[RECORD_SIZE + 100];
+        static uint8_t big[RECORD_PACKET_SIZE + 100];
         producer_open(&bad, names[i], 9, 20 + i);
         producer_join(&bad, &w);
         int fd = audit_writer_fd(bad.writer);

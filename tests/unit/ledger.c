@@ -67,18 +67,25 @@ static void place_close(struct place *p) {
     assert_int_equal(rmdir(p->path), 0);
 }
 
-static void make_packet(const char *origin, uint64_t epoch, uint64_t number, const char *host,
-                        struct buf *out) {
-    buf_init(out, RECORD_SIZE);
-    buf_put_u8(out, 1);
-    buf_put_u64(out, number);
-    buf_put_u64(out, epoch);
-    buf_put_block(out, view_str(origin));
+static void add_record(uint64_t number, const char *host, struct buf *out) {
+    size_t at = buf_len(out);
+    buf_put_u32(out, 0);
     buf_put_u8(out, RECORD_DECISION);
     buf_put_u64(out, WALL);
     buf_put_u64(out, number * 1000);
     buf_put_u8(out, FIELD_HOST);
     buf_put_block(out, view_str(host));
+    buf_patch_u32(out, at, (uint32_t)(buf_len(out) - at - 4));
+}
+
+static void make_packet(const char *origin, uint64_t epoch, uint64_t number, const char *host,
+                        struct buf *out) {
+    buf_init(out, RECORD_PACKET_SIZE);
+    buf_put_u8(out, 2);
+    buf_put_u64(out, number);
+    buf_put_u64(out, epoch);
+    buf_put_block(out, view_str(origin));
+    add_record(number, host, out);
 }
 
 static int take(struct place *p, const char *origin, uint64_t epoch, uint64_t number) {
@@ -206,6 +213,89 @@ static void what_breaks_the_contract_is_not_taken(void **state) {
     buf_free(&packet);
     flush(&p);
     assert_int_equal(lines_with(&p, "\"kind\":\"decision\""), 2);
+    place_close(&p);
+}
+
+static void a_packet_of_several_records_becomes_as_many_lines(void **state) {
+    (void)state;
+    struct place p;
+    struct buf packet;
+    size_t producer;
+    place_open(&p);
+    assert_int_equal(ledger_producer(p.ledger, "egress 1", &producer), 0);
+    make_packet("egress 1", 7, 1, "first.example", &packet);
+    add_record(2, "second.example", &packet);
+    add_record(3, "third.example", &packet);
+    assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)), 0);
+    assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)), ERR_BAD);
+    buf_free(&packet);
+    make_packet("egress 1", 7, 6, "sixth.example", &packet);
+    add_record(7, "seventh.example", &packet);
+    assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)), 0);
+    buf_free(&packet);
+    flush(&p);
+    assert_int_equal(lines_with(&p, "\"n\":2,"), 1);
+    assert_int_equal(lines_with(&p, "third.example"), 1);
+    assert_int_equal(lines_with(&p, "\"n\":7,"), 1);
+    assert_int_equal(lines_with(&p, "records 4 to 5 of egress 1 are lost"), 1);
+    must_be_good(&p);
+    place_close(&p);
+}
+
+static void a_malformed_record_ends_its_packet_and_loses_none_before_it(void **state) {
+    (void)state;
+    struct place p;
+    struct buf packet;
+    size_t producer;
+    place_open(&p);
+    assert_int_equal(ledger_producer(p.ledger, "egress 1", &producer), 0);
+    make_packet("egress 1", 7, 1, "first.example", &packet);
+    add_record(2, "", &packet);
+    add_record(3, "third.example", &packet);
+    assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)), ERR_BAD);
+    buf_free(&packet);
+    buf_init(&packet, RECORD_PACKET_SIZE);
+    make_packet("egress 1", 7, 2, "h", &packet);
+    size_t head = 1 + 8 + 8 + 4 + strlen("egress 1");
+    assert_int_equal(ledger_take(p.ledger, producer, view_head(buf_view(&packet), head)), ERR_BAD);
+    buf_free(&packet);
+    flush(&p);
+    assert_int_equal(lines_with(&p, "\"kind\":\"decision\""), 1);
+    assert_int_equal(lines_with(&p, "first.example"), 1);
+    place_close(&p);
+}
+
+/* Each byte of it becomes six: what ledger_has_room promises must be enough. */
+static void the_largest_packet_fits_when_there_is_room(void **state) {
+    (void)state;
+    struct place p;
+    struct buf packet;
+    size_t producer;
+    char host[RECORD_PACKET_SIZE / RECORDS_A_PACKET - 64];
+    uint64_t number = 1;
+    memset(host, 1, sizeof host - 1);
+    host[sizeof host - 1] = 0;
+    place_open(&p);
+    assert_int_equal(ledger_producer(p.ledger, "egress 1", &producer), 0);
+    for (int flushes = 0; flushes < 3; flushes++) {
+        for (; ledger_has_room(p.ledger); number += RECORDS_A_PACKET) {
+            make_packet("egress 1", 7, number, host, &packet);
+            for (uint64_t i = 1; i < RECORDS_A_PACKET; i++)
+                add_record(number + i, host, &packet);
+            assert_true(buf_ok(&packet));
+            assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)), 0);
+            buf_free(&packet);
+        }
+        flush(&p);
+    }
+    make_packet("egress 1", 7, number, "h", &packet);
+    for (uint64_t i = 1; i <= RECORDS_A_PACKET; i++)
+        add_record(number + i, "h", &packet);
+    assert_int_equal(ledger_take(p.ledger, producer, buf_view(&packet)),
+                     ERR_BAD); /* one too many */
+    buf_free(&packet);
+    flush(&p);
+    must_be_good(&p);
     place_close(&p);
 }
 
@@ -666,12 +756,14 @@ static void many_records_a_second_are_taken(void **state) {
     const uint64_t rounds = 20000;
     place_open(&p);
     make_packet("egress 1", 7, 1, "api.example.com", &packet);
+    size_t head = 1 + 8 + 8 + 4 + strlen("egress 1");
     buf_put_u8(&packet, FIELD_PATH);
     buf_put_block(&packet, VIEW("/v1/items/1234567/comments"));
     buf_put_u8(&packet, FIELD_SANDBOX);
     buf_put_block(&packet, VIEW("worker-1"));
     buf_put_u8(&packet, FIELD_STATUS);
     buf_put_u64(&packet, 200);
+    buf_patch_u32(&packet, head, (uint32_t)(buf_len(&packet) - head - 4));
     assert_int_equal(ledger_producer(p.ledger, "egress 1", &producer), 0);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
     for (uint64_t i = 1; i <= rounds; i++) {
@@ -697,6 +789,9 @@ int main(void) {
         cmocka_unit_test(lost_numbers_become_a_gap_that_names_them),
         cmocka_unit_test(a_new_epoch_is_a_restart_and_counts_from_one),
         cmocka_unit_test(what_breaks_the_contract_is_not_taken),
+        cmocka_unit_test(a_packet_of_several_records_becomes_as_many_lines),
+        cmocka_unit_test(a_malformed_record_ends_its_packet_and_loses_none_before_it),
+        cmocka_unit_test(the_largest_packet_fits_when_there_is_room),
         cmocka_unit_test(au_02_a_hostile_host_stays_inside_its_line),
         cmocka_unit_test(a_restart_continues_numbers_without_a_gap),
         cmocka_unit_test(ad_05_a_torn_end_is_cut_and_recorded_and_what_was_in_hand_is_a_gap),

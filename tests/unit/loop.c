@@ -40,9 +40,9 @@ static int open_loop(void **state) {
     (void)state;
     order[0] = 0;
     the_loop = loop_new();
-    a = (struct deferred){note, "a", false, NULL};
-    b = (struct deferred){note, "b", false, NULL};
-    c = (struct deferred){note, "c", false, NULL};
+    a = (struct deferred){.run = note, .ctx = "a"};
+    b = (struct deferred){.run = note, .ctx = "b"};
+    c = (struct deferred){.run = note, .ctx = "c"};
     return the_loop ? 0 : -1;
 }
 
@@ -69,6 +69,24 @@ static void deferred_work_runs_once_in_order_at_the_end_of_the_turn(void **state
     assert_int_equal(loop_turn(the_loop), 0);
     assert_string_equal(order, "bat");
     assert_false(a.queued || b.queued);
+    event_free(e);
+}
+
+static void what_is_first_runs_before_what_was_deferred_earlier(void **state) {
+    (void)state;
+    c.first = true;
+    loop_defer(the_loop, &a);
+    loop_defer(the_loop, &c);
+    loop_defer(the_loop, &b);
+    loop_defer(the_loop, &c);
+    struct event *e = timer_in(1);
+    assert_int_equal(loop_turn(the_loop), 0);
+    assert_string_equal(order, "cabt");
+    loop_defer(the_loop, &c); /* alone: the queue's end is right, too */
+    loop_defer(the_loop, &a);
+    loop_stop(the_loop);
+    assert_int_equal(loop_turn(the_loop), 0);
+    assert_string_equal(order, "cabtca");
     event_free(e);
 }
 
@@ -166,6 +184,8 @@ static void clocks_go_forward(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(deferred_work_runs_once_in_order_at_the_end_of_the_turn,
+                                        open_loop, close_loop),
+        cmocka_unit_test_setup_teardown(what_is_first_runs_before_what_was_deferred_earlier,
                                         open_loop, close_loop),
         cmocka_unit_test_setup_teardown(work_deferred_by_work_runs_in_the_same_turn, open_loop,
                                         close_loop),

@@ -249,17 +249,36 @@ static void scan_candidate(struct scan *s, size_t at, unsigned bits) {
     }
 }
 
-enum { BLOCK = 64, LANES = 16 };
+enum { BLOCK = 128, LANES = 32 };
+
+/* The processor's widest vectors, chosen when the program starts. */
+#if defined __x86_64__
+#define WIDEST __attribute__((target_clones("avx2", "default")))
+#else
+#define WIDEST
+#endif
+
+/* As many of n places as are looked at together; one byte more is read. */
+static size_t block_size(size_t n) {
+    return n > BLOCK ? BLOCK : n > LANES ? (n - 1) / LANES * LANES : 0;
+}
+
+static bool is_any(const void *lanes) {
+    uint64_t words[LANES / sizeof(uint64_t)], all = 0;
+    memcpy(words, lanes, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        all |= words[i];
+    return all != 0;
+}
 
 /*
  * Whether the second and third fixed byte of any spelling stand somewhere in
- * p[0, BLOCK]. Nearly every block of nearly every body ends here, so it compares
+ * p[0, n], n a multiple of LANES. Nearly every block of nearly every body ends here, so it compares
  * LANES places at once, in a way that both compilers make vector instructions of.
  */
-static bool block_is_suspect(const uint8_t *p) {
+WIDEST static bool block_is_suspect(const uint8_t *p, size_t n) {
     int8_t any __attribute__((vector_size(LANES))) = {0};
-    uint64_t words[LANES / sizeof(uint64_t)];
-    for (size_t i = 0; i < BLOCK; i += LANES) {
+    for (size_t i = 0; i < n; i += LANES) {
         uint8_t a __attribute__((vector_size(LANES))), b __attribute__((vector_size(LANES)));
         memcpy(&a, p + i, LANES);
         memcpy(&b, p + i + 1, LANES);
@@ -270,8 +289,7 @@ static bool block_is_suspect(const uint8_t *p) {
         any |= (a == '4') & (b == 'Z');
         any |= (a == 'e') & (b == 'G');
     }
-    memcpy(words, &any, sizeof words);
-    return (words[0] | words[1]) != 0;
+    return is_any(&any);
 }
 
 static void scan_places(struct scan *s, size_t from, size_t to) {
@@ -284,10 +302,10 @@ static void scan_places(struct scan *s, size_t from, size_t to) {
 }
 
 static void scan_fixed(struct scan *s) {
-    size_t places = s->v.n < 3 ? 0 : s->v.n - 2, at = 0;
-    for (; places - at > BLOCK; at += BLOCK)
-        if (block_is_suspect(s->v.p + at + 1))
-            scan_places(s, at, at + BLOCK);
+    size_t places = s->v.n < 3 ? 0 : s->v.n - 2, at = 0, n;
+    for (; (n = block_size(places - at)) > 0; at += n)
+        if (block_is_suspect(s->v.p + at + 1, n))
+            scan_places(s, at, at + n);
     scan_places(s, at, places);
 }
 
@@ -321,16 +339,46 @@ static size_t scan_run(struct scan *s, size_t at) {
     return s->v.n;
 }
 
-/* The commonest escapes by far, "%2F" and the like, are of no interest; nor are "\n" and "&amp;". */
+/*
+ * What must stand behind a sign for it to begin an escape of interest: nearly all in binary data, "%2F",
+ * "\\n" and "&amp;" are of none. To stand for a letter or digit, or for '%', a '%' needs '2' to '7' or another '%'.
+ */
+struct escape {
+    uint8_t sign, low, high, other;
+};
+static const struct escape percent = {'%', '2', '7', '%'}, backslash = {'\\', 'u', 'u', '\\'},
+                           reference = {'&', '#', '#', '#'};
+
+static bool begins_escape(const uint8_t *p, const struct escape *e) {
+    return p[0] == e->sign && ((p[1] >= e->low && p[1] <= e->high) || p[1] == e->other);
+}
+
+WIDEST static bool block_has_escape(const uint8_t *p, size_t n, struct escape e) {
+    int8_t any __attribute__((vector_size(LANES))) = {0};
+    for (size_t i = 0; i < n; i += LANES) {
+        uint8_t a __attribute__((vector_size(LANES))), b __attribute__((vector_size(LANES)));
+        memcpy(&a, p + i, LANES);
+        memcpy(&b, p + i + 1, LANES);
+        any |= (a == e.sign) & (((b >= e.low) & (b <= e.high)) | (b == e.other));
+    }
+    return is_any(&any);
+}
+
+/* The next place that may begin such an escape, or v.n. One that v cuts off may. */
+static size_t find_escape(struct view v, size_t at, const struct escape *e) {
+    size_t n;
+    while ((n = block_size(v.n - at)) > 0 && !block_has_escape(v.p + at, n, *e))
+        at += n;
+    while (v.n - at > 1 && !begins_escape(v.p + at, e))
+        at++;
+    return v.n - at == 1 && v.p[at] != e->sign ? v.n : at;
+}
+
+/* The commonest ones that look like an escape of interest. */
 static bool is_dull(struct view v, size_t at) {
-    if (v.n - at < 3)
+    if (v.n - at < 3 || v.p[at] != '%')
         return false;
-    const uint8_t *p = v.p + at;
-    if (p[0] == '\\')
-        return p[1] != '\\' && p[1] != 'u';
-    if (p[0] == '&')
-        return p[1] != '#';
-    int high = hex_value(p[1]), low = hex_value(p[2]);
+    int high = hex_value(v.p[at + 1]), low = hex_value(v.p[at + 2]);
     return high >= 0 && low >= 0 && (high << 4 | low) != '%' && !is_core_byte(high << 4 | low);
 }
 
@@ -371,12 +419,29 @@ static bool has_fixed_bytes(const uint8_t *p, size_t n) {
     return false;
 }
 
+/* What stands before or behind a line end that cuts fixed bytes, or more line ends than next_base64 takes. */
+enum { BEFORE = 1, BEHIND = 2 };
+static const uint8_t beside_line_end[256] = {
+    ['e'] = BEFORE | BEHIND,  ['6'] = BEFORE | BEHIND, ['Z'] = BEFORE | BEHIND,
+    ['V'] = BEFORE | BEHIND,  ['l'] = BEFORE | BEHIND, ['x'] = BEFORE,
+    ['5'] = BEFORE,           ['X'] = BEFORE,          ['4'] = BEFORE,
+    ['\r'] = BEFORE | BEHIND, ['\n'] = BEFORE | BEHIND};
+
+static bool line_end_is_dull(struct view v, size_t at) {
+    if (at < LINE_HEAD || at + 1 == v.n)
+        return false;
+    return !(beside_line_end[v.p[at - 1]] & BEFORE) && !(beside_line_end[v.p[at + 1]] & BEHIND) &&
+           !has_fixed_bytes(v.p + at - LINE_HEAD, LINE_HEAD);
+}
+
 /*
  * A line end inside base64 may stand in the middle of the fixed bytes: puts the lines together.
  * Line ends that follow each other are one, looked at once, and most of them go no further than
  * the few characters around them: otherwise a body of line ends would cost its size squared.
  */
 static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
+    if (line_end_is_dull(s->v, at))
+        return at + 1;
     uint8_t joined[LINE_BOTH];
     size_t begin = at, behind = at + 1, n;
     while (begin > floor && is_line_end(s->v.p[begin - 1]))
@@ -403,23 +468,31 @@ static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
 }
 
 /* Escapes of different kinds may be mixed; the run of a placeholder is met by any kind that is in it. */
-static void scan_special(struct scan *s, uint8_t special,
-                         size_t (*from)(struct scan *, size_t at, size_t floor)) {
+static void scan_escapes(struct scan *s, const struct escape *e) {
     size_t at = 0, floor = 0;
     while (at < s->v.n && !s->found) {
-        at += view_find(view_skip(s->v, at), special);
+        at = find_escape(s->v, at, e);
         if (at < s->v.n)
-            at = floor = from(s, at, floor);
+            at = floor = scan_escape(s, at, floor);
+    }
+}
+
+static void scan_line_ends(struct scan *s) {
+    size_t at = 0, floor = 0;
+    while (at < s->v.n && !s->found) {
+        at += view_find(view_skip(s->v, at), '\n');
+        if (at < s->v.n)
+            at = floor = scan_line_end(s, at, floor);
     }
 }
 
 static struct scan scan_all(struct view v) {
     struct scan s = {.v = v, .open = v.n};
     scan_fixed(&s);
-    scan_special(&s, '%', scan_escape);
-    scan_special(&s, '\\', scan_escape);
-    scan_special(&s, '&', scan_escape);
-    scan_special(&s, '\n', scan_line_end);
+    scan_escapes(&s, &percent);
+    scan_escapes(&s, &backslash);
+    scan_escapes(&s, &reference);
+    scan_line_ends(&s);
     return s;
 }
 

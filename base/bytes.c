@@ -246,13 +246,25 @@ void buf_put_u64(struct buf *b, uint64_t x) {
     buf_put(b, view_of(p, sizeof p));
 }
 
-void buf_put_decimal(struct buf *b, uint64_t x) {
-    uint8_t digits[20];
+/* A base that the compiler knows costs no division. */
+static inline size_t digits_of(uint64_t x, unsigned base, char out[20]) {
+    char digits[20];
     size_t at = sizeof digits;
     do
-        digits[--at] = (uint8_t)('0' + x % 10);
-    while (x /= 10);
-    buf_put(b, view_of(digits + at, sizeof digits - at));
+        digits[--at] = "0123456789abcdef"[x % base];
+    while (x /= base);
+    memcpy(out, digits + at, sizeof digits - at);
+    return sizeof digits - at;
+}
+
+size_t digits_write(uint64_t x, unsigned base, char out[20]) {
+    return base == 16 ? digits_of(x, 16, out) : digits_of(x, 10, out);
+}
+
+void buf_put_decimal(struct buf *b, uint64_t x) {
+    char digits[20];
+    size_t n = digits_write(x, 10, digits);
+    buf_put(b, view_of(digits, n));
 }
 
 void buf_put_block(struct buf *b, struct view v) {

@@ -129,6 +129,8 @@ void buf_put_u8(struct buf *b, uint8_t x);
 void buf_put_u16(struct buf *b, uint16_t x);
 void buf_put_u32(struct buf *b, uint32_t x);
 void buf_put_u64(struct buf *b, uint64_t x);
+/* Writes the number's digits in base 10 or 16, and no NUL; how many. */
+size_t digits_write(uint64_t x, unsigned base, char out[20]);
 /* The number in decimal digits. */
 void buf_put_decimal(struct buf *b, uint64_t x);
 /* A 32-bit length and the bytes. */

@@ -401,6 +401,7 @@ static int read_more(struct exchange *ex) {
     enum tls_result result = upstream_read(u, p, want, &n);
     switch (result) {
     case TLS_DONE:
+        upstream_touch(u, p, n);
         buf_commit(&u->in, n);
         return 0;
     case TLS_WANT_READ:

@@ -102,7 +102,7 @@ static void exchange_free(struct exchange *ex) {
     struct lane *l = ex->lane;
     table_take(&l->exchanges, ex->id);
     unlink_recording(ex);
-    lease_forget(l, ex);
+    lease_forget(ex);
     share_give(l, ex->share, SHARE_EXCHANGES);
     share_give(l, ex->connection, SHARE_CONNECTIONS);
     inspection_free(ex->inspection);
@@ -413,7 +413,7 @@ int exchange_take_credit(struct lane *l, struct message *m) {
 
 void exchange_restart(struct exchange *ex, bool fresh) {
     let_go(ex, false);
-    lease_forget(ex->lane, ex);
+    lease_forget(ex);
     unlink_recording(ex);
     buf_free(&ex->head);
     ex->state = EXCHANGE_WAITING;

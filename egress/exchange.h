@@ -47,6 +47,7 @@ struct exchange {
     struct target target;
     struct verdict verdict;
     uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the placeholder that is to be replaced */
+    int fingerprint_of; /* the material it is of, while it is not yet known which one */
     char sandbox[IDENTITY_SIZE];
     struct proof proof;
     char client[128];
@@ -60,6 +61,8 @@ struct exchange {
     bool decided;                                         /* the decision's record is made */
     struct exchange *recording_next, *recording_previous; /* RECORDING: in the lane's list */
 
+    struct lease *waits_for; /* LEASING: lease.c */
+
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
     bool connecting, retried;
@@ -68,6 +71,7 @@ struct exchange {
     struct inspection *inspection; /* of the body, or NULL */
     uint64_t body_received, body_cleared,
         body_framed;      /* bytes of body: received, inspected, sent on */
+    size_t offered;       /* bytes of body that TLS has in part and not yet taken */
     uint32_t credit_owed; /* bytes framed and not yet given back to proxy as credit */
     bool body_ended, last_framed, send_failed, request_sent;
 

@@ -63,12 +63,13 @@ struct lane {
     size_t n_leaves;
 
     /* lease.c */
-    struct lease *leases;
+    struct lease *leases[256];
     struct guarded *guarded;
 
     /* upstream.c */
     struct upstream *idle_newest, *idle_oldest;
-    struct upstream *upstreams; /* all */
+    struct upstream *idle[1024]; /* the same by key */
+    struct upstream *upstreams;  /* all */
     struct kept_session *sessions;
     size_t n_idle, n_upstreams, n_sessions;
 

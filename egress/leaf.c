@@ -107,6 +107,7 @@ static void refuse_waiting(struct lane *l, struct leaf *f, enum reason why) {
     while (t) {
         struct tunnel *next = t->next_waiting;
         t->next_waiting = NULL;
+        t->waits_for = NULL;
         tunnel_leaf_refused(l, t, why);
         t = next;
     }
@@ -152,22 +153,22 @@ void leaf_get(struct lane *l, const char *host, uint16_t port, struct tunnel *t)
         return;
     }
     t->next_waiting = f->waiting;
+    t->waits_for = f;
     f->waiting = t;
     f->give_up = loop_now(l->loop) + lane_limit(l, LIMIT_ASK_TIME) * 1000000000u;
     if (!asked)
         ask_ca(l, f);
 }
 
-void leaf_forget(struct lane *l, struct tunnel *t) {
-    for (struct leaf *f = l->leaf_newest; f; f = f->older) {
-        for (struct tunnel **at = &f->waiting; *at; at = &(*at)->next_waiting) {
-            if (*at != t)
-                continue;
-            *at = t->next_waiting;
-            t->next_waiting = NULL;
-            return;
-        }
-    }
+void leaf_forget(struct tunnel *t) {
+    struct tunnel **at = t->waits_for ? &t->waits_for->waiting : NULL;
+    if (!at)
+        return;
+    while (*at != t)
+        at = &(*at)->next_waiting;
+    *at = t->next_waiting;
+    t->next_waiting = NULL;
+    t->waits_for = NULL;
 }
 
 /* ---- ca's answers ---- */
@@ -198,6 +199,7 @@ int leaf_take(struct lane *l, struct message *m) {
     while (t) {
         struct tunnel *next = t->next_waiting;
         t->next_waiting = NULL;
+        t->waits_for = NULL;
         tunnel_leaf(l, t, &c);
         t = next;
     }

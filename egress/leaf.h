@@ -16,7 +16,7 @@ struct tunnel;
  * this returns. A tunnel that dies first calls leaf_forget.
  */
 void leaf_get(struct lane *l, const char *host, uint16_t port, struct tunnel *t);
-void leaf_forget(struct lane *l, struct tunnel *t);
+void leaf_forget(struct tunnel *t);
 /* Answers of ca. Anything but 0 drops its channel. */
 MUST_USE int leaf_take(struct lane *l, struct message *m);
 MUST_USE int leaf_take_refused(struct lane *l, struct message *m);

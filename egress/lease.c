@@ -122,8 +122,20 @@ static int guard(struct lane *l, const struct lease *lease) {
 
 /* ---- leases ---- */
 
+enum { BUCKETS = sizeof((struct lane *)0)->leases / sizeof(struct lease *) };
+
+static struct lease **bucket(struct lane *l, const struct upstream_key *key) {
+    return &l->leases[key->hash % BUCKETS];
+}
+
+/* An exchange that waits for it waits no more. */
+static void free_waiting(struct waiting *w) {
+    w->exchange->waits_for = NULL;
+    free(w);
+}
+
 static void lease_free(struct lane *l, struct lease *lease) {
-    struct lease **at = &l->leases;
+    struct lease **at = bucket(l, &lease->key);
     while (*at != lease)
         at = &(*at)->next;
     *at = lease->next;
@@ -134,14 +146,29 @@ static void lease_free(struct lane *l, struct lease *lease) {
     while (lease->waiting) {
         struct waiting *w = lease->waiting;
         lease->waiting = w->next;
-        free(w);
+        free_waiting(w);
     }
     buf_free(&lease->secret);
     free(lease);
 }
 
+static struct lease *first_from(struct lane *l, size_t bucket_at) {
+    while (bucket_at < BUCKETS && !l->leases[bucket_at])
+        bucket_at++;
+    return bucket_at < BUCKETS ? l->leases[bucket_at] : NULL;
+}
+
+/* All of them, in no order. */
+static struct lease *first(struct lane *l) {
+    return first_from(l, 0);
+}
+
+static struct lease *following(struct lane *l, const struct lease *lease) {
+    return lease->next ? lease->next : first_from(l, lease->key.hash % BUCKETS + 1);
+}
+
 static struct lease *lease_find(struct lane *l, const struct upstream_key *key) {
-    struct lease *lease = l->leases;
+    struct lease *lease = *bucket(l, key);
     while (lease && !upstream_key_equal(&lease->key, key))
         lease = lease->next;
     return lease;
@@ -153,7 +180,7 @@ static struct exchange *next_waiting(struct lease *lease) {
         return NULL;
     struct exchange *ex = w->exchange;
     lease->waiting = w->next;
-    free(w);
+    free_waiting(w);
     return ex;
 }
 
@@ -204,8 +231,9 @@ static struct lease *lease_new(struct lane *l, const struct upstream_key *key,
     memcpy(lease->fingerprint, fingerprint, FINGERPRINT_SIZE);
     buf_init_secret(&lease->secret, SECRET_MAX);
     lease->give_up = loop_now(l->loop) + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
-    lease->next = l->leases;
-    l->leases = lease;
+    struct lease **at = bucket(l, key);
+    lease->next = *at;
+    *at = lease;
     return lease;
 }
 
@@ -215,6 +243,7 @@ static bool wait_for(struct lease *lease, struct exchange *ex) {
         return false;
     *w = (struct waiting){ex, lease->waiting};
     lease->waiting = w;
+    ex->waits_for = lease;
     return true;
 }
 
@@ -240,17 +269,15 @@ void lease_get(struct lane *l, const struct upstream_key *key,
         ask_broker(l, lease);
 }
 
-void lease_forget(struct lane *l, struct exchange *ex) {
-    for (struct lease *lease = l->leases; lease; lease = lease->next) {
-        for (struct waiting **at = &lease->waiting; *at; at = &(*at)->next) {
-            if ((*at)->exchange != ex)
-                continue;
-            struct waiting *w = *at;
-            *at = w->next;
-            free(w);
-            return;
-        }
-    }
+void lease_forget(struct exchange *ex) {
+    struct waiting **at = ex->waits_for ? &ex->waits_for->waiting : NULL;
+    if (!at)
+        return;
+    while ((*at)->exchange != ex)
+        at = &(*at)->next;
+    struct waiting *w = *at;
+    *at = w->next;
+    free_waiting(w);
 }
 
 struct view lease_secret(const struct lease *lease) {
@@ -323,8 +350,8 @@ int lease_take_drop(struct lane *l, struct message *m) {
     struct view credential = read_block(&r, CREDENTIAL_NAME_MAX);
     if (!read_done(&r))
         return ERR_BAD;
-    for (struct lease *lease = l->leases, *next; lease; lease = next) {
-        next = lease->next;
+    for (struct lease *lease = first(l), *next; lease; lease = next) {
+        next = following(l, lease);
         if (view_equal(view_str(lease->key.credential), credential) && buf_len(&lease->secret) > 0)
             lease_free(l, lease);
     }
@@ -332,8 +359,8 @@ int lease_take_drop(struct lane *l, struct message *m) {
 }
 
 void lease_sweep(struct lane *l, uint64_t now) {
-    for (struct lease *lease = l->leases, *next; lease; lease = next) {
-        next = lease->next;
+    for (struct lease *lease = first(l), *next; lease; lease = next) {
+        next = following(l, lease);
         if (buf_len(&lease->secret) > 0 && lease->expires <= now)
             lease_free(l, lease);
     }
@@ -342,8 +369,8 @@ void lease_sweep(struct lane *l, uint64_t now) {
 }
 
 void lease_drop_all(struct lane *l) {
-    for (struct lease *lease = l->leases, *next; lease; lease = next) {
-        next = lease->next;
+    for (struct lease *lease = first(l), *next; lease; lease = next) {
+        next = following(l, lease);
         if (!lease->waiting)
             lease_free(l, lease);
     }

@@ -18,7 +18,7 @@ struct lease;
  */
 void lease_get(struct lane *l, const struct upstream_key *key,
                const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix, struct exchange *ex);
-void lease_forget(struct lane *l, struct exchange *ex);
+void lease_forget(struct exchange *ex);
 /* Valid within the call of exchange_lent only. */
 struct view lease_secret(const struct lease *lease);
 

@@ -130,7 +130,8 @@ static enum reason find_target(struct exchange *ex) {
 
 /* ---- credentials ---- */
 
-static void find_origin(struct exchange *ex, struct material *m) {
+static void find_origin(struct exchange *ex, size_t at) {
+    struct material *m = &ex->materials.at[at];
     uint8_t fingerprint[FINGERPRINT_SIZE];
     struct view sandbox, credential;
     digest_sha256(m->token, fingerprint);
@@ -143,8 +144,11 @@ static void find_origin(struct exchange *ex, struct material *m) {
     }
     bool ours = view_equal(sandbox, view_str(ex->sandbox));
     m->origin = ours ? ORIGIN_OURS : ORIGIN_OTHER;
-    if (ours)
-        m->credential = credential;
+    if (!ours)
+        return;
+    m->credential = credential;
+    memcpy(ex->fingerprint, fingerprint, sizeof fingerprint);
+    ex->fingerprint_of = (int)at;
 }
 
 /* Materials of one field that are ours may stand there; any other placeholder in it may not. */
@@ -173,8 +177,9 @@ static bool find_materials(struct exchange *ex) {
     provenance_target(&ex->target, m);
     elsewhere = elsewhere || field_hides_placeholder(m, from, ex->target.path) ||
                 (ex->target.has_query && field_hides_placeholder(m, from, ex->target.query));
+    ex->fingerprint_of = -1;
     for (size_t i = 0; i < m->n; i++)
-        find_origin(ex, &m->at[i]);
+        find_origin(ex, i);
     ex->trail.materials = m;
     return elsewhere;
 }
@@ -192,7 +197,7 @@ void request_judge(struct exchange *ex) {
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
         ex->verdict.reason = REASON_BROKER_UNAVAILABLE;
-    if (ex->verdict.allow && ex->verdict.swap >= 0)
+    if (ex->verdict.allow && ex->verdict.swap >= 0 && ex->verdict.swap != ex->fingerprint_of)
         digest_sha256(ex->materials.at[ex->verdict.swap].token, ex->fingerprint);
 }
 

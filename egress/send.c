@@ -92,6 +92,7 @@ void send_connect(struct exchange *ex, bool fresh) {
         exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, VIEW("the credential's name is too long"));
         return;
     }
+    upstream_key_seal(&key);
     ex->retried = ex->retried || fresh;
     ex->connecting = true;
     upstream_get(ex->lane, &key, fresh, ex);
@@ -327,6 +328,13 @@ void send_begin(struct exchange *ex) {
 
 /* ---- framing and writing ---- */
 
+/* n bytes of the body need to be kept no longer. */
+static void body_left(struct exchange *ex, size_t n) {
+    ex->body_framed += n;
+    ex->credit_owed += (uint32_t)n;
+    buf_consume(&ex->body, n);
+}
+
 /* Moves judged bytes of the body, framed, behind what is to be written. */
 static void frame(struct exchange *ex, struct buf *out, size_t room) {
     struct view piece = view_head(buf_view(&ex->body), sendable(ex));
@@ -337,9 +345,7 @@ static void frame(struct exchange *ex, struct buf *out, size_t room) {
         http1_write_chunk(out, piece);
     else
         buf_put(out, piece);
-    ex->body_framed += piece.n;
-    ex->credit_owed += (uint32_t)piece.n;
-    buf_consume(&ex->body, piece.n);
+    body_left(ex, piece.n);
 }
 
 static bool body_is_framed(const struct exchange *ex) {
@@ -361,6 +367,37 @@ static struct buf *fill(struct exchange *ex) {
     return out;
 }
 
+/* A counted body has nothing between its pieces: once the head is out, it is written from where it lies. */
+static bool is_bare(const struct exchange *ex) {
+    return ex->request.framing == FRAMING_LENGTH && buf_len(&ex->head) == 0 &&
+           buf_len(&ex->wire) == 0;
+}
+
+/* What is to be written next, and the buffer it lies in when that is not the body's own. ERR_MEMORY. */
+static int next_bytes(struct exchange *ex, struct buf **out, struct view *v) {
+    *out = NULL;
+    if (is_bare(ex) && !body_is_framed(ex)) {
+        size_t n = sendable(ex);
+        /* TLS has made a record of what it was offered: it is offered again, whatever came since. */
+        *v = view_head(buf_view(&ex->body), n > ex->offered ? n : ex->offered);
+        return 0;
+    }
+    *out = fill(ex);
+    *v = buf_view(*out);
+    return buf_ok(*out) ? 0 : ERR_MEMORY;
+}
+
+static void written(struct exchange *ex, struct buf *out, size_t n) {
+    ex->offered = 0;
+    if (!out) {
+        body_left(ex, n);
+        return;
+    }
+    buf_consume(out, n);
+    if (out == &ex->head && buf_len(out) == 0)
+        buf_free(&ex->head);
+}
+
 static void give_credit(struct exchange *ex) {
     if (ex->credit_owed == 0)
         return;
@@ -379,25 +416,26 @@ static void request_complete(struct exchange *ex) {
 
 void send_pump(struct exchange *ex) {
     while (!ex->send_failed) {
-        struct buf *out = fill(ex);
+        struct buf *out;
+        struct view v;
         size_t n = 0;
-        if (buf_len(out) == 0) {
+        int bad = next_bytes(ex, &out, &v);
+        if (bad == 0 && v.n == 0) {
             if (ex->last_framed)
                 request_complete(ex);
             break;
         }
-        enum tls_result result =
-            buf_ok(out) ? upstream_write(ex->upstream, buf_view(out), &n) : TLS_FAILED;
-        if (result == TLS_WANT_READ || result == TLS_WANT_WRITE)
+        enum tls_result result = bad ? TLS_FAILED : upstream_write(ex->upstream, v, &n);
+        if (result == TLS_WANT_READ || result == TLS_WANT_WRITE) {
+            ex->offered = out ? 0 : v.n;
             break;
+        }
         if (result != TLS_DONE) {
             /* The upstream may have answered before it closed: that answer is still read. */
             ex->send_failed = true;
             break;
         }
-        buf_consume(out, n);
-        if (out == &ex->head && buf_len(out) == 0)
-            buf_free(&ex->head);
+        written(ex, out, n);
     }
     give_credit(ex);
 }

@@ -49,14 +49,20 @@ bool trail_ready(const struct lane *l) {
 
 /* ---- fields ---- */
 
+static size_t put_number(char *text, size_t n, uint32_t number) {
+    text[n] = ':';
+    return n + 1 + digits_write(number, 10, text + n + 1);
+}
+
 static void put_rule(struct record *r, const struct position *at) {
-    struct buf text;
+    char text[PATH_MAX + 32];
     if (!at->file)
         return;
-    buf_init(&text, PATH_MAX + 32);
-    buf_printf(&text, "%s:%u:%u", at->file, at->line, at->column);
-    record_text(r, FIELD_RULE, buf_view(&text));
-    buf_free(&text);
+    struct view file = view_head(view_str(at->file), PATH_MAX);
+    view_copy(file, text);
+    size_t n = put_number(text, file.n, at->line);
+    n = put_number(text, n, at->column);
+    record_text(r, FIELD_RULE, view_of(text, n));
 }
 
 static bool segment_is_material(const struct materials *m, struct view segment) {

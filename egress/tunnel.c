@@ -13,7 +13,7 @@
 enum { ALERT_ACCESS_DENIED = 49, ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_NAME = 112 };
 
 static void tunnel_free(struct lane *l, struct tunnel *t) {
-    leaf_forget(l, t);
+    leaf_forget(t);
     table_take(&l->tunnels, t->id);
     share_give(l, t->share, SHARE_CONNECTIONS);
     free(t);

@@ -21,6 +21,7 @@ struct tunnel {
     bool recorded;       /* a record tells of it already */
     bool spoke_tls;
     struct tunnel *next_waiting; /* leaf.c */
+    struct leaf *waits_for;      /* likewise */
 };
 
 /* Messages of proxy; anything but 0 ends the lane. */

@@ -27,8 +27,21 @@ struct kept_session {
     struct kept_session *next; /* newest first */
 };
 
+static uint32_t hash_more(uint32_t h, const char *text) {
+    for (; *text; text++)
+        h = (h ^ (uint8_t)*text) * 16777619u; /* FNV-1a */
+    return h;
+}
+
+void upstream_key_seal(struct upstream_key *key) {
+    uint32_t h = 2166136261u ^ key->authority.port ^ (uint32_t)key->tls << 16;
+    h = hash_more(h, key->authority.host);
+    h = hash_more(h, key->sandbox);
+    key->hash = hash_more(h, key->credential);
+}
+
 bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key *b) {
-    return a->generation == b->generation && a->tls == b->tls &&
+    return a->hash == b->hash && a->generation == b->generation && a->tls == b->tls &&
            authority_equal(&a->authority, &b->authority) && strcmp(a->sandbox, b->sandbox) == 0 &&
            strcmp(a->credential, b->credential) == 0;
 }
@@ -98,7 +111,18 @@ static void unlink_all(struct lane *l, struct upstream *u) {
     l->n_upstreams--;
 }
 
+/* Of many hosts' idle connections only those of one bucket are looked at. */
+static struct upstream **idle_bucket(struct lane *l, const struct upstream_key *key) {
+    return &l->idle[key->hash % (sizeof l->idle / sizeof *l->idle)];
+}
+
 static void link_idle(struct lane *l, struct upstream *u) {
+    struct upstream **bucket = idle_bucket(l, &u->key);
+    u->idle_previous = NULL;
+    u->idle_next = *bucket;
+    if (u->idle_next)
+        u->idle_next->idle_previous = u;
+    *bucket = u;
     u->newer = NULL;
     u->older = l->idle_newest;
     *(u->older ? &u->older->newer : &l->idle_oldest) = u;
@@ -107,6 +131,9 @@ static void link_idle(struct lane *l, struct upstream *u) {
 }
 
 static void unlink_idle(struct lane *l, struct upstream *u) {
+    *(u->idle_previous ? &u->idle_previous->idle_next : idle_bucket(l, &u->key)) = u->idle_next;
+    if (u->idle_next)
+        u->idle_next->idle_previous = u->idle_previous;
     *(u->newer ? &u->newer->older : &l->idle_newest) = u->older;
     *(u->older ? &u->older->newer : &l->idle_oldest) = u->newer;
     u->newer = u->older = NULL;
@@ -118,8 +145,15 @@ static void unlink_idle(struct lane *l, struct upstream *u) {
 /* An answer may have held a secret that the upstream echoed: before it was masked it lay here. */
 static void forget_answer(struct upstream *u) {
     if (u->in.p)
-        secret_clear(u->in.p, u->in.cap);
+        secret_clear(u->in.p, u->touched);
     buf_free(&u->in);
+    u->touched = 0;
+}
+
+void upstream_touch(struct upstream *u, const uint8_t *p, size_t n) {
+    size_t end = (size_t)(p - u->in.p) + n;
+    if (end > u->touched)
+        u->touched = end;
 }
 
 void upstream_free(struct upstream *u) {
@@ -229,9 +263,9 @@ static bool is_quiet(struct upstream *u) {
 
 /* Asked again here: what came since the loop last looked must not be taken for the next answer (RS-03). */
 static struct upstream *take_idle(struct lane *l, const struct upstream_key *key) {
-    struct upstream *older;
-    for (struct upstream *u = l->idle_newest; u; u = older) {
-        older = u->older;
+    struct upstream *next;
+    for (struct upstream *u = *idle_bucket(l, key); u; u = next) {
+        next = u->idle_next;
         if (!upstream_key_equal(&u->key, key))
             continue;
         if (is_quiet(u))

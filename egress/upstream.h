@@ -12,6 +12,7 @@
 #include "policy/authority.h"
 
 struct upstream_key {
+    uint32_t hash; /* of the rest, by upstream_key_seal */
     struct authority authority;
     uint32_t generation;
     bool tls;
@@ -35,7 +36,8 @@ struct upstream {
     struct tls *tls;               /* NULL in clear */
     struct generation *generation; /* kept: the parser works by its limits */
     struct http1 *answers;
-    struct buf in; /* unread bytes of answers, decrypted */
+    struct buf in;  /* unread bytes of answers, decrypted */
+    size_t touched; /* so many bytes of its memory have held any */
     struct event *readable, *writable;
     uint64_t deadline; /* of the present phase, monotonic nanoseconds */
     uint64_t started;  /* when it was asked for */
@@ -46,9 +48,12 @@ struct upstream {
     bool ended;  /* the upstream closed its side */
     char address[64], aliases[256], country[8], asn[16]; /* what dialer said */
     struct upstream *newer, *older;                      /* idle ones, by use */
+    struct upstream *idle_next, *idle_previous;          /* idle ones of its bucket, newest first */
     struct upstream *next, *previous;                    /* all */
 };
 
+/* Ends the making of a key. */
+void upstream_key_seal(struct upstream_key *key);
 bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key *b);
 /*
  * A verified connection for key: exchange_connected or exchange_not_connected is called, perhaps
@@ -60,6 +65,8 @@ void upstream_get(struct lane *l, const struct upstream_key *key, bool fresh, st
 enum tls_result upstream_read(struct upstream *u, uint8_t *p, size_t size, size_t *n);
 /* BUSY: writes some of v; results as tls_write. On TLS_WANT_* exchange_writable is called later. */
 enum tls_result upstream_write(struct upstream *u, struct view v, size_t *n);
+/* Of in's memory: n bytes at p were written. They are cleared when the answer is over. */
+void upstream_touch(struct upstream *u, const uint8_t *p, size_t n);
 /* Stops and resumes reading: exchange_readable is called while it is on. */
 void upstream_pause(struct upstream *u);
 void upstream_resume(struct upstream *u);

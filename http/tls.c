@@ -106,6 +106,16 @@ static bool set_groups(SSL_CTX *ctx) {
     return ok;
 }
 
+/*
+ * AES-128 first: the strength is enough, a record costs a fifth less, and its handshake hashes by SHA-256,
+ * for which processors have instructions, instead of SHA-384.
+ */
+static bool set_suites(SSL_CTX *ctx) {
+    SSL_CTX_set_options(ctx, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+    return SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:"
+                                         "TLS_CHACHA20_POLY1305_SHA256");
+}
+
 SSL_CTX *stream_context(const SSL_METHOD *method) {
     SSL_CTX *ctx = load() == 0 ? SSL_CTX_new(method) : NULL;
     if (!ctx)
@@ -116,7 +126,7 @@ SSL_CTX *stream_context(const SSL_METHOD *method) {
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_read_ahead(ctx, 1);
     SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
-    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx))
+    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx) && set_suites(ctx))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
@@ -163,6 +173,12 @@ void tls_free(struct tls *t) {
 
 /* ---- results ---- */
 
+/* Clearing an empty queue costs as much as clearing a full one, and it is asked for at every record. */
+static void clear_errors(void) {
+    if (ERR_peek_error())
+        ERR_clear_error();
+}
+
 enum tls_result stream_fail(struct tls *t, const char *error) {
     t->failed = true;
     t->error = error;
@@ -206,7 +222,7 @@ static enum tls_result after_failure(const struct tls *t) {
 enum tls_result tls_handshake(struct tls *t) {
     if (t->failed)
         return after_failure(t);
-    ERR_clear_error();
+    clear_errors();
     int returned = SSL_do_handshake(t->ssl);
     if (returned != 1)
         return result_of(t, returned);
@@ -217,7 +233,7 @@ enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
     *n = 0;
     if (t->failed)
         return after_failure(t);
-    ERR_clear_error();
+    clear_errors();
     int returned = SSL_read_ex(t->ssl, p, size, n);
     return returned == 1 ? TLS_DONE : result_of(t, returned);
 }
@@ -229,7 +245,7 @@ enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
         size_t written;
         if (t->failed)
             return after_failure(t);
-        ERR_clear_error();
+        clear_errors();
         int returned = SSL_write_ex(t->ssl, v.p, v.n, &written);
         if (returned != 1) {
             enum tls_result result = result_of(t, returned);

@@ -90,7 +90,8 @@ static bool set_up(struct tls_client *c, struct view anchors) {
     SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(c->ctx, keep_session);
     return SSL_CTX_set_alpn_protos(c->ctx, protocols, sizeof protocols - 1) == 0 &&
-           SSL_CTX_set_cipher_list(c->ctx, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES");
+           SSL_CTX_set_cipher_list(
+               c->ctx, "ECDHE+AESGCM+AES128:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES");
 }
 
 struct tls_client *tls_client_new(struct view anchors, unsigned max_chain) {

@@ -54,7 +54,7 @@ static SSL_CTX *server_context(void) {
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_timeout(ctx, TICKET_SECONDS);
     if (SSL_CTX_set_num_tickets(ctx, 1) &&
-        SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM:ECDHE+CHACHA20"))
+        SSL_CTX_set_cipher_list(ctx, "ECDHE+AESGCM+AES128:ECDHE+AESGCM:ECDHE+CHACHA20"))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;

@@ -178,7 +178,7 @@ demo: ## build, and show on loopback what exeat does; installs what is missing
 	@$(MAKE) --no-print-directory -j2 all >build.log 2>&1 || { cat build.log; rm -f build.log; exit 1; }; rm -f build.log
 	@bash demo/demo.sh $(B)
 
-bench: all ## keep-alive requests beside direct, relay, HAProxy and squid, in one interleaved run
+bench: all ## every figure of bench/README.md beside direct, relay and its peers, in one interleaved run
 	@bash bench/run.sh $(B)
 
 MANUALS := $(wildcard docs/man/*.[158])

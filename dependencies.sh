@@ -18,7 +18,7 @@ packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev li
 for extra in "$@"; do
     case $extra in
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;
-    bench) packages="$packages haproxy squid-openssl" ;;
+    bench) packages="$packages haproxy squid-openssl mitmproxy" ;;
     interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
                        python3-httpx $(missing_command node nodejs npm npm go golang-go)" ;;
     interop-all) packages="$packages chromium libnss3-tools

@@ -14,7 +14,7 @@ import sys
 import time
 
 from peers import SECRET
-from scratch import HOSTS, PROXY_PORT, TLS_PORT
+from scratch import HOSTS, PLAIN_PORT, PROXY_PORT, TLS_PORT
 
 POLICY = f"""service bench {{
     host        *.bench.test
@@ -25,8 +25,16 @@ POLICY = f"""service bench {{
     expect      allow GET https://h0.bench.test:{TLS_PORT}/echo
     expect      deny PUT https://h0.bench.test:{TLS_PORT}/echo
 }}
+service plain {{
+    host        plain.bench.test
+    port        {PLAIN_PORT}
+    range       127.0.0.0/8
+    clear
+    operation   use {{ GET /** }}
+}}
 sandbox worker {{
     grant bench use
+    grant plain use
 }}
 """
 

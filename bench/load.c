@@ -20,12 +20,14 @@ static const char usage[] =
     "  -E VALUE         Authorization the origin must have seen (echo path)\n"
     "  -L LENGTH        body length every response must have\n"
     "  -R               resume TLS sessions (handshake mode)\n"
+    "  -X STATUS        CONNECT must be refused with this status (handshake mode)\n"
+    "  -k ROUNDS        idle mode: then use each connection so many times (default 1)\n"
     "  -1               one TLS version: 2 for 1.2, 3 for 1.3 (e.g. -1 2)\n"
     "idle mode prints READY, waits for a line on standard input, then uses each\n"
-    "connection once more. sse mode expects -p /sse/N/MS.\n";
+    "connection again. sse mode expects -p /sse/N/MS.\n";
 
 struct options o = {
-    .hosts = 1, .conns = 1, .path = "/echo", .requests = 1000, .seconds = 30, .want_len = -1};
+    .hosts = 1, .conns = 1, .rounds = 1, .path = "/echo", .requests = 1000, .seconds = 30, .want_len = -1};
 const char *const mode_names[MODES] = {"keepalive", "handshake", "bulk", "idle", "sse"};
 int ep;
 struct conn *conns, **spare;
@@ -92,6 +94,15 @@ static void open_loop(void) {
     }
 }
 
+static void use_each(void) {
+    for (int at = 0; (at < o.conns || busy() > 0) && !expired();) {
+        for (; at < o.conns && busy() < 64; at++)
+            if (conns[at].st == FREE)
+                start(&conns[at], now_ns(CLOCK_MONOTONIC));
+        poll_once(50000000);
+    }
+}
+
 /* Open every connection (at most 64 at a time), use each once, hold, use again. */
 static void idle(void) {
     char line[16];
@@ -111,12 +122,8 @@ static void idle(void) {
     for (int i = 0; i < 4096 && !expired(); i++)
         poll_once(0); /* learn of what was closed meanwhile */
     draining = true;
-    for (at = 0; (at < o.conns || busy() > 0) && !expired();) {
-        for (; at < o.conns && busy() < 64; at++)
-            if (conns[at].st == FREE)
-                start(&conns[at], now_ns(CLOCK_MONOTONIC));
-        poll_once(50000000);
-    }
+    for (int round = 0; round < o.rounds; round++)
+        use_each();
 }
 
 static void options(int argc, char **argv) {
@@ -130,7 +137,7 @@ static void options(int argc, char **argv) {
         die("%s", usage);
     o.mode = (enum mode)m;
     optind = 2;
-    while ((opt = getopt(argc, argv, "a:v:H:m:C:p:u:c:n:t:w:r:A:E:L:R1:")) != -1) {
+    while ((opt = getopt(argc, argv, "a:v:H:m:C:p:u:c:n:t:w:r:A:E:L:RX:k:1:")) != -1) {
         switch (opt) {
         case 'a':
             o.port = atoi(optarg);
@@ -183,6 +190,12 @@ static void options(int argc, char **argv) {
             break;
         case 'R':
             o.resume = true;
+            break;
+        case 'X':
+            o.refusal = atoi(optarg);
+            break;
+        case 'k':
+            o.rounds = atoi(optarg);
             break;
         case '1':
             o.tls_only = atoi(optarg);

@@ -16,7 +16,7 @@ enum via { DIRECT, CONNECT, HTTP, VIAS };
 struct options {
     enum mode mode;
     enum via via;
-    int port, hosts, conns, tls_only;
+    int port, hosts, conns, tls_only, refusal, rounds;
     const char *host, *ca, *path, *auth, *expect;
     char name[128], target_port[8];
     uint64_t upload, requests, warmup;

@@ -19,12 +19,14 @@ class Peer:
     """How to start one proxy, and how the load generator is to use it.
 
     sent: the Authorization to send, or None when the command prints it; seen: what the origin must see; echoed: what
-    must come back of it, when that differs; hosts: it resolves names by the hosts file.
+    must come back of it, when that differs; hosts: it resolves names by the hosts file; refuses: it answers CONNECT to a
+    host that is not allowed with 403; plain: it forwards plain HTTP.
     """
 
     def __init__(self, cmd, port=PROXY_PORT, via="connect", ca="origin-ca.pem", sent=SENT, seen=REAL, echoed=None,
-                 env=None, hosts=False):
+                 env=None, hosts=False, refuses=False, plain=False):
         self.cmd, self.port, self.via, self.ca, self.hosts = cmd, port, via, ca, hosts
+        self.refuses, self.plain = refuses, plain
         self.sent, self.seen, self.echoed, self.env = sent, seen, echoed or seen, env or {}
 
 
@@ -41,7 +43,7 @@ def exeat(w, build):
     # The guard masks the secret in answers, keeping the length: that a run of * comes back says that the
     # origin had it. (The origin counts what it saw as well.)
     return Peer([sys.executable, os.path.join(HERE, "exeat.py"), os.path.dirname(build), w.dir], sent=None,
-                ca=w.file("exeat/state/public/ca.pem"), echoed="Bearer " + "*" * len(SECRET))
+                ca=w.file("exeat/state/public/ca.pem"), echoed="Bearer " + "*" * len(SECRET), refuses=True, plain=True)
 
 
 def haproxy(w, build):
@@ -149,7 +151,7 @@ server_idle_pconn_timeout 600 seconds
     subprocess.run(["chown", "-R", "proxy", db], check=True)
     w.write("squid.log", "")
     shutil.chown(w.file("squid.log"), "proxy")
-    return Peer(["squid", "-N", "-f", conf], ca="proxy-ca.pem", hosts=True)
+    return Peer(["squid", "-N", "-f", conf], ca="proxy-ca.pem", hosts=True, plain=True)
 
 
 def mitmproxy(w, build):
@@ -160,7 +162,7 @@ def mitmproxy(w, build):
     return Peer(["mitmdump", "-q", "--listen-host", "127.0.0.1", "-p", str(PROXY_PORT), "-s",
                  os.path.join(HERE, "mitm_addon.py"), "--set", f"confdir={conf}", "--set", "http2=false", "--set",
                  "flow_detail=0", "--set", f"ssl_verify_upstream_trusted_ca={w.file('origin-ca.pem')}"],
-                ca="proxy-rsa.pem", env={"BENCH_SENT": SENT, "BENCH_REAL": REAL}, hosts=True)
+                ca="proxy-rsa.pem", env={"BENCH_SENT": SENT, "BENCH_REAL": REAL}, hosts=True, plain=True)
 
 
 # target: how it is set up, the program it needs, whether it needs root (a hosts file of its own, a user to drop to)

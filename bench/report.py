@@ -2,7 +2,8 @@
 import json
 import statistics
 
-MODES = ["cold", "warm", "resume", "keepalive", "single", "rate", "down", "up", "sse", "idle"]
+MODES = ["cold", "warm", "resume", "keepalive", "single", "rate", "down", "up", "sse", "plain", "refusal", "idle",
+         "scale"]
 RATIOS = ["squid", "haproxy", "relay"]
 COLUMNS = ["CPU us each", "CPU s/GB", "KB each", "alive", "/s", "GB/s", "resumed %", "origin handshakes %", "errors"]
 
@@ -19,13 +20,13 @@ def figures(r):
         f["CPU us each"] = r["proxy_cpu"] / done * 1e6
     if bulk:
         f["GB/s"] = r.get("gbps", 0)
-    elif mode not in ("rate", "sse"):
+    elif mode not in ("rate", "sse", "scale"):
         f["/s"] = r.get("rps", 0)
     if mode in ("cold", "warm", "resume") and done:
         f["resumed %"] = 100 * r["resumed"] / done
         f["origin handshakes %"] = 100 * (r["origin"]["full"] + r["origin"]["resumed"]) / done
     f["errors"] = r["errors"]
-    if not bulk:
+    if not bulk and mode != "scale":
         for name in ("p50", "p99"):
             f[name] = r.get("lat_%s_us" % name, 0)
     return f
@@ -96,7 +97,7 @@ def report(path):
     by = {}
     for r in runs:
         by.setdefault(r["mode"], {}).setdefault(r["target"], []).append(r)
-    for mode in sorted(by, key=lambda m: (MODES.index(m.split("-")[0]), m)):
+    for mode in sorted(by, key=lambda m: (MODES.index(m.split("-")[0]), int((m.split("-") + ["0"])[1]))):
         print_mode(mode, by[mode])
     bad = [r for r in runs if r["errors"]]
     if bad:

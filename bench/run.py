@@ -142,7 +142,7 @@ class Bench:
     def echo(self):
         return ["-L", 200, "-E", self.peer.echoed]
 
-    def load(self, cmd):
+    def load(self, cmd, swapped=True):
         """Runs the load generator; its figures, and the proxy's share of them."""
         core = self.a.proxy_core
         pids, stats, began = tree(self.proxy.pid) if self.proxy else [], self.origin_stats(), time.time()
@@ -161,13 +161,13 @@ class Bench:
             r["foreign"] = round(max(0.0, now[0] - busy[0] - known) / wall, 3)
             r["stolen"] = round((now[1] - busy[1]) / wall, 3)
         r["origin"] = {k: v - stats[k] for k, v in self.origin_stats().items()}
-        self.check(r)
+        self.check(r, swapped)
         return r
 
-    def check(self, r):
+    def check(self, r, swapped):
         """The origin itself must have seen the real secret in every request of a proxy that replaces."""
         saw = r["origin"]["authorized"]
-        wanted = r["good"] if self.peer.seen == peers.REAL else 0
+        wanted = r["good"] if swapped and self.peer.seen == peers.REAL else 0
         if saw < wanted or (wanted == 0 and saw):
             r["errors"] += abs(wanted - saw)
             r["first_error"] = "the origin saw the secret in %d of %d requests" % (saw, wanted)
@@ -210,6 +210,44 @@ class Bench:
     def up(self):
         return self.load(self.command("bulk", "-p", "/sink", "-u", 50000000, "-c", 1, "-n", 1000, "-t", 3))
 
+    def plain(self):
+        """Plain HTTP, absolute-form, without a credential, which has no business in clear text."""
+        p = self.peer
+        if self.proxy and not p.plain:
+            return []
+        port, via = (p.port, "http") if self.proxy else (PLAIN_PORT, "direct")
+        return self.load([os.path.join(self.tools, "load"), "keepalive", "-a", str(port), "-v", via, "-H",
+                          "plain.bench.test:%d" % PLAIN_PORT, "-p", "/bytes/200", "-L", "200", "-c", "32", "-n", "100000",
+                          "-w", "200", "-t", str(self.a.seconds)], swapped=False)
+
+    def refusal(self):
+        """CONNECT to a host that is not allowed, a connection each."""
+        if not self.peer.refuses:
+            return []
+        return self.load(self.command("handshake", "-c", 8, "-n", 4000, "-w", 100, "-t", 4, "-X", 403,
+                                      host="refused.test"), swapped=False)
+
+    def scale(self):
+        """CPU a request when so many connections are open, of which 64 at most are busy."""
+        return [self.scale_of(n) for n in self.a.scale if self.proxy]
+
+    def scale_of(self, n):
+        rounds = max(1, self.a.scale_requests // n)
+        proc = spawn(self.command("idle", "-c", n, "-t", 180, "-k", rounds, *self.echo()), self.a.load_core, self.a.nice,
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        proc.stdout.readline()
+        time.sleep(0.5)
+        pids = tree(self.proxy.pid)
+        cpu, stats = cpu_of(pids), self.origin_stats()
+        tail = proc.communicate(b"\n")[0].decode().strip().splitlines()
+        used = [round(a - b, 3) for a, b in zip(cpu_of(pids), cpu)]
+        r = json.loads(tail[-1]) if tail else {"good": 0, "errors": 1}
+        r["finished"] -= n  # they were opened by a request each
+        r["latency_is_of_opening"] = True
+        r.update(conns=n, proxy_user=used[0], proxy_sys=used[1], proxy_cpu=round(sum(used), 3))
+        r["origin"] = {k: v - stats[k] for k, v in self.origin_stats().items()}
+        return r
+
     def sse(self):
         return self.load(self.command("sse", "-p", "/sse/100/10", "-c", 8, "-n", 16, "-t", 10))
 
@@ -244,7 +282,7 @@ def measure_target(bench, name, rep, modes, out):
         for mode in modes:
             result = getattr(bench, mode)()
             for r in result if isinstance(result, list) else [result]:
-                r.update(target=name, rep=rep, mode="idle-%d" % r["conns"] if mode == "idle" else mode)
+                r.update(target=name, rep=rep, mode="%s-%d" % (mode, r["conns"]) if mode in ("idle", "scale") else mode)
                 out.write(json.dumps(r) + "\n")
                 out.flush()
                 print("  %-10s %-10s %7d good %4d wrong %8.0f/s  %6.2f s of CPU, foreign %.0f %%  %s" %
@@ -272,13 +310,15 @@ def arguments():
     words = lambda s: s.replace(",", " ").split()
     ap = argparse.ArgumentParser(description=__doc__)
     ap.add_argument("--build", default="build", help="where exeatd, exeat and bench/load are")
-    ap.add_argument("--targets", default="direct,relay,haproxy,squid,exeat", type=words, help="of " + ", ".join(peers.PEERS))
-    ap.add_argument("--modes", default="keepalive,single", type=words, help="of " + ", ".join(report.MODES))
+    ap.add_argument("--targets", default="direct,relay,haproxy,squid,mitmproxy,exeat", type=words, help="of " + ", ".join(peers.PEERS))
+    ap.add_argument("--modes", default=",".join(report.MODES), type=words, help="of " + ", ".join(report.MODES))
     ap.add_argument("--reps", type=int, default=3)
     ap.add_argument("--seconds", type=float, default=4, help="of the keepalive mode")
     ap.add_argument("--hosts", type=int, default=300, help="host names in cold and warm (at most 1000)")
     ap.add_argument("--rate", type=int, default=400, help="requests/s in the rate mode")
     ap.add_argument("--idle", default="1000", type=lambda s: [int(x) for x in words(s)])
+    ap.add_argument("--scale", default="1,32,1000,10000", type=lambda s: [int(x) for x in words(s)])
+    ap.add_argument("--scale-requests", type=int, default=20000, help="of the scale mode, about, at each number")
     ap.add_argument("--proxy-core", type=int, default=os.cpu_count() - 1)
     ap.add_argument("--load-core", type=int, default=os.cpu_count() - 1, help="of the origin and the load generator")
     ap.add_argument("--nice", type=int, default=-10 if os.getuid() == 0 else 0)

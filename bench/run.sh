@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make bench: builds the load generator, the origin and the relay, measures, prints tables.
-# MODES, TARGETS (words), REPS and SCRATCH are taken from make's command line; README.md explains them.
+# MODES, TARGETS (words), REPS, IDLE, SCALE and SCRATCH are taken from make's command line; README.md explains them.
 set -euo pipefail
 build=${1:-build}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,4 +17,4 @@ compile origin origin.c wire.c body.c
 compile relay relay.c wire.c
 exec python3 "$here/run.py" --build "$build" --out "$build/bench/results.jsonl" \
     ${MODES:+--modes "$MODES"} ${TARGETS:+--targets "$TARGETS"} ${REPS:+--reps "$REPS"} \
-    ${IDLE:+--idle "$IDLE"} ${SCRATCH:+--scratch "$SCRATCH"}
+    ${IDLE:+--idle "$IDLE"} ${SCALE:+--scale "$SCALE"} ${SCRATCH:+--scratch "$SCRATCH"}

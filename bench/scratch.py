@@ -3,7 +3,7 @@ import os
 import subprocess
 
 TLS_PORT, PLAIN_PORT, PROXY_PORT = 8443, 8080, 9000
-HOSTS = ["warm.bench.test"] + ["h%d.bench.test" % i for i in range(1000)]
+HOSTS = ["warm.bench.test", "plain.bench.test"] + ["h%d.bench.test" % i for i in range(1000)]
 
 
 class Scratch:

@@ -39,6 +39,7 @@ struct lane {
     /* trail.c */
     struct audit_stream audit;
     struct record record;
+    uint64_t newest_record; /* its number in our stream */
     uint8_t salt[32];
 
     /* ask.c */

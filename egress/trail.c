@@ -212,8 +212,8 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
 
 /* ---- records ---- */
 
-static int hand_over(struct lane *l, uint64_t *number) {
-    int result = audit_stream_gather(&l->audit, &l->record, number);
+static int hand_over(struct lane *l) {
+    int result = audit_stream_gather(&l->audit, &l->record, &l->newest_record);
     if (result != 0)
         log_warn("audit record could not be written: %s", err_text(result));
     return result;
@@ -238,11 +238,12 @@ int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
         record_number(&l->record, FIELD_STATUS, status);
     if (t->started)
         record_number(&l->record, FIELD_US_JUDGE, (mono - t->started) / 1000);
-    return hand_over(l, &t->number);
+    int result = hand_over(l);
+    t->number = result == 0 ? l->newest_record : UINT64_MAX;
+    return result;
 }
 
 void trail_end(struct lane *l, const char *id, const struct outcome *o) {
-    uint64_t number;
     record_begin(&l->record, RECORD_OUTCOME, clock_wall(), clock_mono());
     record_str(&l->record, FIELD_ID, id);
     if (o->reason != REASON_ALLOWED)
@@ -260,7 +261,7 @@ void trail_end(struct lane *l, const char *id, const struct outcome *o) {
         record_number(&l->record, FIELD_US_FIRST, o->us_first);
     record_number(&l->record, FIELD_US_TOTAL, o->us_total);
     /* Bytes have left already; a lost outcome stays visible as a decision that has none. */
-    if (hand_over(l, &number) != 0)
+    if (hand_over(l) != 0)
         log_warn("outcome of %s is not in the audit log", id);
 }
 

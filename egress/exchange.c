@@ -421,11 +421,30 @@ void exchange_restart(struct exchange *ex, bool fresh) {
     send_connect(ex, fresh);
 }
 
+/*
+ * An upstream that has seen a secret may repeat it to a request that carries none: the secret is
+ * borrowed for the guard, where the sandbox has a placeholder of it. False when it has none.
+ */
+static bool borrow_for_guard(struct exchange *ex) {
+    struct view credential = service_credential(ex->verdict.service);
+    struct upstream_key key = ex->upstream->key;
+    const uint8_t *fingerprint =
+        view_is_empty(credential)
+            ? NULL
+            : generation_placeholder(ex->generation, view_str(ex->sandbox), credential);
+    if (!fingerprint || view_cstr(credential, key.credential, sizeof key.credential) != 0)
+        return false;
+    ex->state = EXCHANGE_LEASING;
+    lease_get(ex->lane, &key, fingerprint, 0, ex);
+    return true;
+}
+
 void exchange_advance(struct exchange *ex) {
     if (ex->state != EXCHANGE_WAITING || !ex->upstream || ex->connecting || !ex->body_whole)
         return;
     if (ex->verdict.swap < 0) {
-        send_launch(ex, NULL);
+        if (!borrow_for_guard(ex))
+            send_launch(ex, NULL);
         return;
     }
     ex->state = EXCHANGE_LEASING;
@@ -457,7 +476,7 @@ void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason
 }
 
 void exchange_lent(struct exchange *ex, struct lease *lease) {
-    send_launch(ex, lease);
+    send_launch(ex, ex->verdict.swap >= 0 ? lease : NULL);
 }
 
 void exchange_not_lent(struct exchange *ex, enum reason why) {

@@ -201,6 +201,17 @@ bool generation_issued(const struct generation *g, const uint8_t fingerprint[FIN
     return true;
 }
 
+const uint8_t *generation_placeholder(const struct generation *g, struct view sandbox,
+                                      struct view credential) {
+    for (size_t i = 0; i < g->n_issued; i++) {
+        const struct registry_entry *e = &g->issued[i].entry;
+        if (g->issued[i].used && e->kind == REGISTRY_PLACEHOLDER &&
+            view_equal(e->sandbox, sandbox) && view_equal(e->credential, credential))
+            return e->fingerprint;
+    }
+    return NULL;
+}
+
 bool generation_token(const struct generation *g, const uint8_t fingerprint[FINGERPRINT_SIZE],
                       struct view sandbox) {
     const struct registry_entry *e = issued_find(g, fingerprint, REGISTRY_TOKEN);

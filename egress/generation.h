@@ -42,6 +42,9 @@ bool generation_has(const struct generation *g, struct view sandbox);
 /* Who a placeholder was issued to and for what; false when nobody, or nobody any more. */
 bool generation_issued(const struct generation *g, const uint8_t fingerprint[FINGERPRINT_SIZE],
                        struct view *sandbox, struct view *credential);
+/* The fingerprint of a placeholder that the sandbox was issued for the credential; NULL when it has none. */
+const uint8_t *generation_placeholder(const struct generation *g, struct view sandbox,
+                                      struct view credential);
 /* Whether this is the fingerprint of the sandbox's proxy token. */
 bool generation_token(const struct generation *g, const uint8_t fingerprint[FINGERPRINT_SIZE],
                       struct view sandbox);

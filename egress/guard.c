@@ -226,38 +226,43 @@ static void measure(struct guard_set *set) {
     }
 }
 
-static struct lent *find(const struct guard_set *set, struct view value) {
-    for (size_t i = 0; i < set->n; i++) {
-        struct lent *l = set->lent[i];
-        if (l->n == value.n && secret_equal(l->patterns[0].text, value.p, value.n))
-            return l;
-    }
-    return NULL;
+/* Its place, or set->n. */
+static size_t find(const struct guard_set *set, struct view value) {
+    size_t i = 0;
+    while (i < set->n && (set->lent[i]->n != value.n ||
+                          !secret_equal(set->lent[i]->patterns[0].text, value.p, value.n)))
+        i++;
+    return i;
 }
 
 int guard_set_add(struct guard_set *set, struct view value, struct view name, size_t prefix,
                   uint64_t until) {
     if (value.n < GUARD_SECRET_MIN || value.n > GUARD_SECRET_MAX || name.n > GUARD_NAME_MAX)
         return ERR_BAD;
-    struct lent *l = find(set, value);
-    if (l) {
-        l->until = l->until > until ? l->until : until;
+    size_t head = spelling_public_head(value, prefix, set->run), at = find(set, value);
+    struct lent *old = at < set->n ? set->lent[at] : NULL;
+    if (old && old->until < until)
+        old->until = until;
+    if (old && head <= old->patterns[0].head)
         return 0;
-    }
-    if (set->n == set->max)
+    if (at == set->max)
         return ERR_LIMIT;
     if (!bench_fits(2 * GUARD_PIECE_MAX))
         return ERR_MEMORY;
-    l = lent_new(value, name, spelling_public_head(value, prefix, set->run), set->run, until);
+    struct lent *l = lent_new(value, name, head, set->run, old ? old->until : until);
     if (!l)
         return ERR_MEMORY;
-    set->lent[set->n] = l;
-    int result = compile(set, set->lent, set->n + 1);
+    if (old)
+        l->fragments = old->fragments;
+    set->lent[at] = l;
+    int result = compile(set, set->lent, old ? set->n : set->n + 1);
     if (result != 0) {
+        set->lent[at] = old;
         secret_free(l);
         return result;
     }
-    set->n++;
+    secret_free(old);
+    set->n += old == NULL;
     measure(set);
     return 0;
 }

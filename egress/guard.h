@@ -68,7 +68,7 @@ void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time
 /*
  * From now on until `until` (any clock's nanoseconds) all streams of the set
  * look for this value, those in progress too. A value that is in the set is
- * only kept longer. name: what it is called, to be told with guard_set_exceeded.
+ * only kept longer, or with a longer public head. name: what it is called, to be told with guard_set_exceeded.
  * prefix: how many bytes at its beginning the sandbox knows
  * from its placeholder. All is copied. To be called before the secret
  * leaves; on ERR_BAD (a length), ERR_LIMIT (max) and ERR_MEMORY (arena) it must not leave.

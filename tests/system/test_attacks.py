@@ -1,9 +1,11 @@
 """What an attacker in a sandbox tried, each as the shortest way to show that it fails."""
 import base64
 import hashlib
+import os
+import signal
 import threading
 
-from helpers import POLICY, SECRET, ask, head, open_tls, small_place
+from helpers import POLICY, SECRET, ask, ask_quietly, head, open_tls, small_place
 from place import Report, read_all, wait_for
 
 
@@ -143,6 +145,21 @@ def p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes(_):
         assert SECRET.encode() not in read_all(stream)
 
 
+def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
+    policy = POLICY.replace("    operation write", "    operation public anonymous { GET /public }\n    operation write") \
+                   .replace("sandbox a { grant api read write", "sandbox a { grant api read write public") \
+                   .replace("sandbox b { grant api read", "sandbox b { grant api public")
+    with small_place(policy) as place:
+        place.upstream.script = lambda r, s: answer(b"stored: " + SECRET.encode())
+        got = ask(place, "GET /public", placeholder=None)
+        assert got.status == 200 and got.body == b"stored: " + b"*" * len(SECRET), got
+        lane = place.pids()[("egress", 1)]
+        os.kill(lane, signal.SIGKILL)
+        got = wait_for(lambda: next((g for g in [ask_quietly(place, "GET /public", placeholder=None)]
+                                     if g.status == 200), None), 15)
+        assert got.body == b"stored: " + b"*" * len(SECRET), got
+
+
 def main():
     report = Report()
     with small_place() as place:
@@ -151,6 +168,7 @@ def main():
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
                  p8_a_field_with_one_part_too_many_is_not_sent,
+                 p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  au_a_token_that_was_revoked_ends_what_it_opened,
                  p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes):
         report.run(test, None)

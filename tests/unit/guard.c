@@ -585,6 +585,24 @@ static void secrets_are_kept_until_their_last_time(void **state) {
     guard_set_free(set);
 }
 
+static void a_longer_prefix_makes_the_public_head_longer(void **state) {
+    (void)state;
+    struct guard_set *set = guard_set_new(8, RUN, 9);
+    assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 4, 100), 0);
+    char text[128];
+    fragment_at(9, 25, text);
+    assert_int_equal(guard_mask(set, (uint8_t *)text, strlen(text)), 1);
+    assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 16, 90), 0);
+    assert_int_equal(guard_set_count(set), 1);
+    fragment_at(9, 25, text);
+    assert_int_equal(guard_mask(set, (uint8_t *)text, strlen(text)), 0);
+    assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 4, 100), 0);
+    assert_int_equal(guard_mask(set, (uint8_t *)text, strlen(text)), 0);
+    guard_set_expire(set, 99);
+    assert_int_equal(guard_set_count(set), 1);
+    guard_set_free(set);
+}
+
 static void what_cannot_be_guarded_is_refused(void **state) {
     (void)state;
     static uint8_t big[GUARD_SECRET_MAX + 1];
@@ -678,6 +696,7 @@ int main(void) {
         TEST(a_secret_that_is_lent_meanwhile_is_masked_as_well),
         TEST(a_stream_outlives_its_owners_reference),
         TEST(secrets_are_kept_until_their_last_time),
+        TEST(a_longer_prefix_makes_the_public_head_longer),
         TEST(what_cannot_be_guarded_is_refused),
         TEST(a_full_arena_refuses_the_newcomer_and_guards_the_rest),
         TEST(random_data_is_left_as_it_is),

@@ -340,11 +340,40 @@ static bool is_bot(struct view segment, struct view *token) {
     return at < rest.n && is_number(view_head(rest, at)) && rest.n - at >= n_colon + BOT_TOKEN;
 }
 
+/* Sessions without cookies: "(S(...))", "(X(1)F(...))". */
+static bool is_session(struct view v) {
+    return v.n > 3 && v.p[0] == '(' && is_alpha(v.p[1]) && v.p[2] == '(' && v.p[v.n - 1] == ')';
+}
+
+/* Parameters of a segment (RFC 3986 3.3) are read like those of a query by who knows them. */
+static bool has_credential_parameter(struct view segment) {
+    (void)view_cut(&segment, ';');
+    while (segment.n > 0) {
+        struct view value = view_cut(&segment, ';'), name = view_cut(&value, '=');
+        if (value.n > 0 && credential_name_in_query(name) != CREDENTIAL_NONE)
+            return true;
+    }
+    return false;
+}
+
+static bool carries_credential(struct view segment) {
+    struct buf decoded;
+    if (!is_encoded(segment))
+        return is_session(segment) || has_credential_parameter(segment);
+    buf_init(&decoded, segment.n);
+    int result = percent_decode(segment, false, &decoded);
+    struct view plain = buf_view(&decoded);
+    bool found = result != 0 || is_session(plain) || has_credential_parameter(plain);
+    buf_free(&decoded);
+    return found;
+}
+
 static void add_segments(struct materials *m, struct view path) {
     struct view before[BEFORE_MAX] = {0}, segment;
     while (target_segment(&path, &segment)) {
         struct view token = segment;
-        if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment))
+        if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment) ||
+            carries_credential(segment))
             add_plain(m, PLACE_PATH, segment, token);
         memmove(before, before + 1, sizeof before - sizeof before[0]);
         before[BEFORE_MAX - 1] = segment;

@@ -7,7 +7,16 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READ_BUFFER = 34 * 1024 }; /* two full records with one read(2) */
+enum {
+    READ_BUFFER = 34 * 1024, /* two full records with one read(2) */
+    RECORD = 16 * 1024,
+    RECORDS_A_WRITE = 4,
+    GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),
+};
+
+/* Where the records of one tls_write lie side by side; there is one thread. */
+static uint8_t gathered[GATHER_SIZE];
+static size_t n_gathered;
 
 /* ---- the BIO: a descriptor, with bytes in front that were read before ---- */
 
@@ -51,6 +60,15 @@ static int bio_write(BIO *bio, const char *p, int size) {
     struct tls *t = BIO_get_data(bio);
     ssize_t n;
     BIO_clear_retry_flags(bio);
+    if (t->gather && (size_t)size <= sizeof gathered - n_gathered) {
+        memcpy(gathered + n_gathered, p, (size_t)size);
+        n_gathered += (size_t)size;
+        return size;
+    }
+    if (t->gather || t->left) {
+        BIO_set_flags(bio, BIO_FLAGS_WRITE | BIO_FLAGS_SHOULD_RETRY);
+        return -1;
+    }
     do
         n = write(t->fd, p, (size_t)size);
     while (n < 0 && errno == EINTR);
@@ -168,6 +186,7 @@ void tls_free(struct tls *t) {
     SSL_free(t->ssl);
     SSL_SESSION_free(t->session);
     free(t->first);
+    free(t->left);
     free(t);
 }
 
@@ -238,26 +257,101 @@ enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
     return returned == 1 ? TLS_DONE : result_of(t, returned);
 }
 
-/* OpenSSL writes one record a call. */
+/* ---- writing: several records with one write(2) ---- */
+
+/* Writes of p as much as fd takes; TLS_WANT_WRITE when that is not all. */
+static enum tls_result write_some(struct tls *t, const uint8_t *p, size_t size, size_t *n) {
+    ssize_t put;
+    do
+        put = write(t->fd, p, size);
+    while (put < 0 && errno == EINTR);
+    *n = put > 0 ? (size_t)put : 0;
+    if (*n == size)
+        return TLS_DONE;
+    if (put >= 0 || errno == EAGAIN || errno == EWOULDBLOCK)
+        return TLS_WANT_WRITE;
+    t->ended = t->failed = true;
+    return TLS_CUT;
+}
+
+static enum tls_result write_left(struct tls *t) {
+    size_t n;
+    if (!t->left)
+        return TLS_DONE;
+    enum tls_result result = write_some(t, t->left + t->left_at, t->left_n - t->left_at, &n);
+    t->left_at += n;
+    if (result != TLS_DONE)
+        return result;
+    free(t->left);
+    t->left = NULL;
+    return TLS_DONE;
+}
+
+static enum tls_result keep_left(struct tls *t, size_t from) {
+    t->left_n = n_gathered - from;
+    t->left_at = 0;
+    t->left = malloc(t->left_n);
+    if (!t->left)
+        return stream_fail(t, "out of memory");
+    memcpy(t->left, gathered + from, t->left_n);
+    return TLS_WANT_WRITE;
+}
+
+/* One record; OpenSSL writes no more a call. */
+static enum tls_result write_record(struct tls *t, struct view v, size_t *n) {
+    *n = 0;
+    clear_errors();
+    int returned = SSL_write_ex(t->ssl, v.p, v.n, n);
+    return returned == 1 ? TLS_DONE : result_of(t, returned);
+}
+
+/*
+ * A few records together. When fd does not take all, the caller is told of all but the last
+ * record: it waits then, and offers those bytes again, which are not written a second time.
+ */
+static enum tls_result write_several(struct tls *t, struct view v, size_t *n) {
+    enum tls_result result = TLS_DONE;
+    size_t last = 0, put;
+    n_gathered = 0;
+    t->gather = true;
+    for (int i = 0; i < RECORDS_A_WRITE && *n < v.n && result == TLS_DONE; i++) {
+        result = write_record(t, view_skip(v, *n), &put);
+        *n += put;
+        last = put ? put : last;
+    }
+    t->gather = false;
+    if (n_gathered == 0)
+        return result;
+    enum tls_result written = write_some(t, gathered, n_gathered, &put);
+    if (written == TLS_WANT_WRITE)
+        written = keep_left(t, put);
+    if (written == TLS_WANT_WRITE) {
+        t->owed = last;
+        *n -= last;
+    }
+    return written == TLS_DONE ? result : written;
+}
+
 enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
     *n = 0;
-    while (v.n > 0) {
-        size_t written;
-        if (t->failed)
-            return after_failure(t);
-        clear_errors();
-        int returned = SSL_write_ex(t->ssl, v.p, v.n, &written);
-        if (returned != 1) {
-            enum tls_result result = result_of(t, returned);
-            if (*n > 0 && result == TLS_WANT_WRITE)
-                return TLS_DONE;
-            *n = 0;
-            return result;
-        }
-        *n += written;
-        v = view_skip(v, written);
+    if (t->failed)
+        return after_failure(t);
+    enum tls_result result = write_left(t);
+    if (result != TLS_DONE)
+        return result;
+    *n = t->owed < v.n ? t->owed : v.n;
+    t->owed = 0;
+    while (*n < v.n && result == TLS_DONE) {
+        size_t put = 0;
+        struct view rest = view_skip(v, *n);
+        result = rest.n > RECORD ? write_several(t, rest, &put) : write_record(t, rest, &put);
+        *n += put;
     }
-    return TLS_DONE;
+    if (*n > 0 && result == TLS_WANT_WRITE)
+        return TLS_DONE;
+    if (result != TLS_DONE)
+        *n = 0;
+    return result;
 }
 
 bool tls_pending(const struct tls *t) {

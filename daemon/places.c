@@ -76,11 +76,11 @@ static bool check_way(const char *path) {
     return true;
 }
 
-/* Who may write there may put another key or trail in the place of ours. */
+/* Who may write there may put another key or trail in the place of ours. What is missing shows later. */
 static bool check_owner(const char *path) {
     struct stat st;
     if (lstat(path, &st) != 0)
-        return errno == ENOENT ? lack(path) : complain(path, "cannot be looked at");
+        return errno == ENOENT || complain(path, "cannot be looked at");
     if (st.st_uid != 0 && st.st_uid != getuid()) {
         log_fatal("%s: belongs to user %u, and exeatd runs as user %u: run it as that user, or "
                   "`chown -R %u %s`",

@@ -81,7 +81,7 @@ static void a_list_is_a_table_without_control_characters(void **state) {
                     "{\"name\":\"bb\",\"on\":false,\"w\":[]}]"),
                columns, &out);
     const char *want = "NAME   SINCE                 ON   WORDS\n"
-                       "a?[1m  1970-01-02 00:00:00Z  yes  x y\n"
+                       "a?[1m  1970-01-02T00:00:00Z  yes  x y\n"
                        "bb                           no   \n";
     assert_true(view_equal(buf_view(&out), view_str(want)));
     buf_free(&out);

@@ -2,9 +2,10 @@
  * Verification of a whole audit log, record by record over all its files (docs/audit.md). Reads
  * only; the log may be written meanwhile.
  *
- * By itself it finds every record that was changed, taken out, repeated or moved, and every signed
- * head that does not fit, and what audit found at a start (head_mismatch). A log that was cut at its end, or written anew by somebody who has the
- * signing key, it finds only with a head that was exported before.
+ * By itself it finds every record that was changed, taken out, repeated or moved, every signed head
+ * that does not fit, and what audit found at a start (head_mismatch). A log that was cut at its end,
+ * or written anew by somebody who has the signing key, it finds only with a head that was exported
+ * before.
  */
 #ifndef AUDIT_VERIFY_H
 #define AUDIT_VERIFY_H

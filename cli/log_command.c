@@ -164,12 +164,10 @@ int command_log(const struct cli *cli, int argc, char **argv) {
     const char *files[FILES_MAX];
     size_t n;
     bool followed = false;
-    const struct option_spec specs[] = {{"--follow", NULL, &followed},
-                                        {"--sandbox", &filter.sandbox, NULL},
-                                        {"--host", &filter.host, NULL},
-                                        {"--denied", NULL, &filter.denied},
-                                        {"--record", &filter.record, NULL},
-                                        {NULL, NULL, NULL}};
+    const struct option_spec specs[] = {
+        {"--follow", NULL, &followed},      {"--sandbox", &filter.sandbox, NULL},
+        {"--host", &filter.host, NULL},     {"--denied", NULL, &filter.denied},
+        {"--record", &filter.record, NULL}, {NULL, NULL, NULL}};
     int code = take_files(&argc, argv, files, &n);
     if (code == EXIT_YES)
         code = options_read(argc, argv, specs, NULL, 0);

@@ -266,11 +266,21 @@ static int attempt_start(struct connect *c) {
     return error;
 }
 
+static void give_up_oldest(struct connect *c) {
+    size_t i = 0;
+    while (c->attempts[i].fd < 0)
+        i++;
+    note_failure(c, &c->addresses[i], ETIMEDOUT);
+    attempt_end(&c->attempts[i], true);
+}
+
 /* Starts the next attempt that does not fail at once; none left and none pending is the end. */
 static void advance(struct connect *c) {
     const struct timeval stagger = milliseconds_of(STAGGER_MS);
     while (c->next < c->n) {
         const struct address *to = &c->addresses[c->next];
+        if (c->pending == CONNECT_ATTEMPTS_MAX)
+            give_up_oldest(c);
         int error = attempt_start(c);
         if (error == 0) {
             evtimer_add(c->stagger, &stagger);

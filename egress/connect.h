@@ -2,6 +2,7 @@
  * Connecting outward: happy eyeballs (RFC 8305) over addresses that were
  * vetted, and nothing but these. One attempt every 250 ms, families taking turns,
  * IPv6 first; a failed attempt starts the next at once; the first that succeeds wins and the others are closed.
+ * No more than CONNECT_ATTEMPTS_MAX go on at once: the oldest is given up for the next one.
  *
  * With a hop (egress/hop.h) the addresses are those of an HTTP proxy, which is asked for
  * the target by CONNECT; bytes behind its answer's head stay in the socket.
@@ -13,7 +14,7 @@
 #include "base/loop.h"
 #include "policy/authority.h"
 
-enum { CONNECT_ADDRESSES_MAX = 16 };
+enum { CONNECT_ADDRESSES_MAX = 16, CONNECT_ATTEMPTS_MAX = 4 };
 
 struct connect;
 

@@ -4,15 +4,24 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rights.h"
+#include "egress/connect.h"
 #include "egress/dials.h"
 #include "egress/resolv_conf.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
-enum { LANE_DIALS = 256, ACTIVE_DIALS = 1024, RESOLV_CONF_MAX = 64 * 1024, DNS_PORT = 53 };
+enum {
+    LANE_DIALS = 256,
+    ACTIVE_MAX = 1024,
+    ACTIVE_LEAST = 32,
+    OTHER_DESCRIPTORS = 256, /* channels, resolver, loop */
+    RESOLV_CONF_MAX = 64 * 1024,
+    DNS_PORT = 53,
+};
 
 struct process {
     struct child *child;
@@ -85,6 +94,22 @@ static size_t read_system_servers(struct resolver_server *out) {
     return conf.n;
 }
 
+/* How many dials can be at work with the descriptors we may have; 0: too few. */
+static size_t active_dials(void) {
+    struct rlimit files;
+    const size_t least = OTHER_DESCRIPTORS + ACTIVE_LEAST * CONNECT_ATTEMPTS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur < least) {
+        log_fatal("too few open files are allowed: raise the limit (RLIMIT_NOFILE) to %zu at least",
+                  least);
+        return 0;
+    }
+    size_t n = (files.rlim_cur - OTHER_DESCRIPTORS) / CONNECT_ATTEMPTS_MAX;
+    if (n < ACTIVE_MAX)
+        log_warn("%llu open files are allowed: no more than %zu dials at once",
+                 (unsigned long long)files.rlim_cur, n);
+    return n < ACTIVE_MAX ? n : ACTIVE_MAX;
+}
+
 static int run(struct process *p, struct loop *loop, const struct role_args *args) {
     p->child = child_new(loop, args, &ops, p);
     if (!p->child)
@@ -103,17 +128,18 @@ int dialer_main(const struct role_args *args) {
     struct process p = {NULL, NULL};
     int result = 1;
     log_open("dialer", args->debug ? LOG_DEBUG : LOG_INFO);
-    struct loop *loop = loop_new();
+    size_t active = active_dials();
+    struct loop *loop = active > 0 ? loop_new() : NULL;
     struct dials_options o = {.loop = loop,
                               .system = system,
                               .n_system = read_system_servers(system),
                               .lane_max = LANE_DIALS,
-                              .active_max = ACTIVE_DIALS,
+                              .active_max = active,
                               .bad_peer = on_bad_peer,
                               .ctx = &p};
     struct interfaces *interfaces = loop ? interfaces_new(loop) : NULL;
     struct geography *geography = geography_open(args->geo_country, args->geo_asn);
-    o.resolver = loop ? resolver_new(loop, 4 * ACTIVE_DIALS) : NULL;
+    o.resolver = loop ? resolver_new(loop, 4 * active) : NULL;
     o.interfaces = interfaces;
     o.geography = geography;
     if (interfaces && geography && o.resolver)

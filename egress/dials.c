@@ -23,7 +23,7 @@ struct lane_peer {
     struct lane_peer *next;
     struct channel *channel;
     struct request *first, **last; /* oldest first */
-    size_t n;
+    size_t n, active;
     uint32_t id;
 };
 
@@ -98,8 +98,10 @@ static void request_unlink(struct request *r) {
     if (!r->next)
         lane->last = at;
     lane->n--;
-    if (r->active)
+    if (r->active) {
         lane->dials->active--;
+        lane->active--;
+    }
     loop_defer(lane->dials->options.loop, &lane->dials->schedule);
 }
 
@@ -158,10 +160,15 @@ static void to_the_back(struct lane_peer **at) {
     *end = lane;
 }
 
+/* As egress/share.c does it: whoever comes next finds as much free as the greediest holds. */
+static bool has_share(const struct dials *d, const struct lane_peer *lane) {
+    return lane->active < d->options.active_max - d->active;
+}
+
 /* The next dial to start: oldest of the first lane that has one waiting, which then goes to the back. */
 static struct request *take_turn(struct dials *d) {
     for (struct lane_peer **at = &d->lanes; *at; at = &(*at)->next) {
-        struct request *r = first_waiting(*at);
+        struct request *r = has_share(d, *at) ? first_waiting(*at) : NULL;
         if (!r)
             continue;
         to_the_back(at);
@@ -175,6 +182,7 @@ static void on_schedule(void *ctx) {
     struct request *r;
     while (d->active < d->options.active_max && (r = take_turn(d)) != NULL) {
         r->active = true;
+        r->lane->active++;
         d->active++;
         dial_start(r->dial);
     }

@@ -17,8 +17,9 @@ struct dials_options {
     struct geography *geography;
     const struct resolver_server *system; /* asked when a generation names no server; copied */
     size_t n_system;
-    size_t lane_max;   /* dials of one lane, waiting ones included; more are refused (too_many) */
-    size_t active_max; /* dials at work; lanes take turns when others wait */
+    size_t lane_max; /* dials of one lane, waiting ones included; more are refused (too_many) */
+    /* dials at work; lanes take turns, and none holds more of them than are left for the others */
+    size_t active_max;
     void (*bad_peer)(void *ctx, uint32_t lane); /* broke the contract; its channel is dropped */
     void *ctx;
 };

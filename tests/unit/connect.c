@@ -225,6 +225,45 @@ static void more_addresses_than_are_dialled_are_left_out(void **state) {
     loop_free(l);
 }
 
+static size_t open_files(void) {
+    size_t n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void no_more_than_a_few_attempts_go_on_at_once(void **state) {
+    static const char *const names[] = {"127.0.2.1", "127.0.2.2", "127.0.2.3", "127.0.2.4",
+                                        "127.0.2.5", "127.0.2.6", "127.0.2.7"};
+    enum { N = sizeof names / sizeof *names };
+    struct loop *l = loop_new();
+    struct silent silent[N - 1];
+    struct address addresses[N];
+    struct outcome o = {.done = false};
+    uint16_t port = 0;
+    int listener = listen_at(names[N - 1], &port, 8);
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        addresses[i] = address_of(names[i]);
+    for (size_t i = 0; i < N - 1; i++)
+        silence_at(names[i], port, &silent[i]);
+    size_t before = open_files(), most = 0;
+    assert_non_null(connect_start(l, addresses, N, port, NULL, 5000, on_connected, &o));
+    for (size_t i = 0; i < 100 && !o.done; i++) {
+        turn_for(l, 40);
+        most = open_files() - before > most ? open_files() - before : most;
+    }
+    assert_true(o.done);
+    assert_int_equal(o.c.result, 0);
+    assert_address(&o.c.address, names[N - 1]);
+    assert_int_equal(most, CONNECT_ATTEMPTS_MAX);
+    close(o.c.fd);
+    for (size_t i = 0; i < N - 1; i++)
+        silence_end(&silent[i]);
+    close(listener);
+    loop_free(l);
+}
+
 static void a_cancelled_connect_never_reports(void **state) {
     struct loop *l = loop_new();
     uint16_t port = 0;
@@ -398,6 +437,7 @@ int main(void) {
         cmocka_unit_test(all_refused_is_a_failure_that_names_the_last),
         cmocka_unit_test(families_take_turns_and_ipv6_is_first),
         cmocka_unit_test(more_addresses_than_are_dialled_are_left_out),
+        cmocka_unit_test(no_more_than_a_few_attempts_go_on_at_once),
         cmocka_unit_test(a_cancelled_connect_never_reports),
         cmocka_unit_test(a_connection_that_was_passed_on_wakes_nobody),
         cmocka_unit_test(behind_the_head_nothing_is_taken),

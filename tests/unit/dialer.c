@@ -893,6 +893,21 @@ static void lanes_take_turns(void **state) {
     world_close(&w);
 }
 
+static void a_lane_whose_dials_hang_does_not_delay_another(void **state) {
+    struct world w;
+    (void)state;
+    world_prepare(&w, dns_silence, 8, 8);
+    use_generation(&w, 1);
+    for (uint32_t id = 1; id <= 8; id++)
+        send_ask(&w, 2, id, 1, "b", true, "api.allowed.test", w.port);
+    turn_for(w.loop, 50);
+    send_ask(&w, 1, 1, 1, "a", true, "127.0.0.1", w.port);
+    turn_for(w.loop, 200);
+    assert_int_equal(w.lanes[0].n, 1);
+    assert_false(w.lanes[0].answers[0].refused);
+    world_close(&w);
+}
+
 static void an_ask_that_waits_is_answered_in_time_all_the_same(void **state) {
     struct world w;
     (void)state;
@@ -1026,6 +1041,7 @@ int main(void) {
         cmocka_unit_test(a_cancelled_ask_keeps_its_place_while_dns_works),
         cmocka_unit_test(dials_of_a_lane_are_bounded_and_the_other_lane_goes_on),
         cmocka_unit_test(lanes_take_turns),
+        cmocka_unit_test(a_lane_whose_dials_hang_does_not_delay_another),
         cmocka_unit_test(an_ask_that_waits_is_answered_in_time_all_the_same),
         cmocka_unit_test(a_dead_lane_takes_its_dials_along),
         cmocka_unit_test(many_connections_at_once_are_all_handed_over),

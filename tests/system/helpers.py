@@ -152,6 +152,12 @@ def holds(pid, secret):
     return None
 
 
+def is_sanitized(place):
+    """A sanitizer keeps memory that was freed, and dies where an allocation fails: what memory costs says nothing."""
+    with open(os.path.join(place.build, "exeatd"), "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 def resident(pid):
     """Bytes of resident memory."""
     with open("/proc/%d/status" % pid) as f:

@@ -144,8 +144,8 @@ int path_pattern_parse(struct view text, struct path_pattern *out, const char **
     *why = "a path that is too long";
     int err = target_parse(text, SEGMENTS_MAX, &canonical, &t, why);
     if (err == 0 && !view_equal(t.path, text)) {
-        *why =
-            "not in canonical form: unreserved characters are not encoded, digits are upper case";
+        *why = "not in canonical form: no segment '.', unreserved characters not encoded, digits "
+               "in upper case";
         err = ERR_BAD;
     }
     buf_free(&canonical);

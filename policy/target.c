@@ -108,9 +108,21 @@ static int check_raw(struct view raw, const char **why) {
     return 0;
 }
 
+/* Whether "/." at i is a whole segment, which says nothing (RFC 3986 5.2.4). */
+static bool is_single_dot(struct view raw, size_t i) {
+    return view_starts(view_skip(raw, i), VIEW("/.")) && (i + 2 == raw.n || raw.p[i + 2] == '/');
+}
+
 static int rewrite_path(struct view raw, struct writer *w, const char **why) {
     for (size_t i = 0; i < raw.n; i++) {
         int c = encoded_at(raw, i);
+        if (is_single_dot(raw, i)) {
+            /* The '/' behind it comes next; at the end its own stays. */
+            i++;
+            if (i + 1 == raw.n)
+                w->p[w->n++] = '/';
+            continue;
+        }
         if (c == NOT_ENCODED) {
             w->p[w->n++] = raw.p[i];
             continue;

@@ -8,7 +8,8 @@
  * overlong UTF-8 ("%C0%AF"), dot segments and empty segments, also encoded and
  * also when only ';' parameters follow ("/..;x/", "/;x/"). In the query also an
  * encoded control character, but for TAB, CR and LF in a value.
- * Rewritten: a percent-encoded unreserved character is decoded, other encodings get
+ * Rewritten: a literal segment "." is taken out ("/./a" is "/a", "/a/." is "/a/"), as clients and servers
+ * do alike; a percent-encoded unreserved character is decoded, other encodings get
  * upper-case digits. An empty path becomes "/". A canonical target is its own
  * canonical form, and but for an empty path never longer than what it was made of.
  *

@@ -111,10 +111,10 @@ def ar(files):
 def apt(url):
     control = "Package: %s\nVersion: %s\nArchitecture: all\nMaintainer: t <t@example.com>\nDescription: demo\n" % (NAME, VERSION)
     deb = ar({"debian-binary": b"2.0\n", "control.tar.gz": tar_gz({"./control": control.encode()}), "data.tar.gz": tar_gz({})})
-    file = "flat/%s_%s_all.deb" % (NAME, VERSION)
-    packages = (control + "Filename: %s\nSize: %d\nSHA256: %s\n\n" % (file, len(deb), hashlib.sha256(deb).hexdigest())).encode()
+    file = "%s_%s_all.deb" % (NAME, VERSION)
+    packages = (control + "Filename: ./%s\nSize: %d\nSHA256: %s\n\n" % (file, len(deb), hashlib.sha256(deb).hexdigest())).encode()
     release = "Date: Thu, 01 Jan 2026 00:00:00 UTC\nSHA256:\n %s %d Packages\n" % (hashlib.sha256(packages).hexdigest(), len(packages))
-    return {"/flat/Release": release.encode(), "/flat/Packages": packages, "/" + file: deb}
+    return {"/Release": release.encode(), "/Packages": packages, "/" + file: deb}
 
 
 REGISTRIES = {"npm": npm, "pip": pip, "go": go, "cargo": cargo, "maven": maven, "apt": apt}

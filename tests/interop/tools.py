@@ -180,7 +180,7 @@ def apt_update_and_download(world):
     os.chmod(box.work, 0o777)
     for folder in ("state/lists/partial", "cache/archives/partial", "etc"):
         os.makedirs(os.path.join(box.work, folder))
-    sources, status = box.write("etc/sources.list", "deb [trusted=yes] %s flat/\n" % world.url["apt"]), box.write("state/status", "")
+    sources, status = box.write("etc/sources.list", "deb [trusted=yes] %s ./\n" % world.url["apt"]), box.write("state/status", "")
     options = ["-o", "Dir::State=" + os.path.join(box.work, "state"), "-o", "Dir::State::status=" + status,
                "-o", "Dir::Cache=" + os.path.join(box.work, "cache"), "-o", "Dir::Etc::sourcelist=" + sources,
                "-o", "Dir::Etc::sourceparts=/dev/null", "-o", "Debug::NoLocking=1"]

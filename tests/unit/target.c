@@ -57,14 +57,13 @@ static void pn_01_dot_segments_are_refused(void **state) {
         "/public/..",
         "/../x",
         "/..",
-        "/.",
-        "/./",
         "/../",
-        "/a/.",
-        "/a/./",
         "/a/../",
-        "/.?x",
         "/..?x",
+        "/./..",
+        "/.././",
+        "/./.%2e",
+        "/..;/./",
     };
     (void)state;
     check_all_refused(cases, COUNT(cases));
@@ -73,9 +72,43 @@ static void pn_01_dot_segments_are_refused(void **state) {
     check_canonical("/a..b/..c/d..", "/a..b/..c/d..");
 }
 
+static void pn_01_single_dot_segments_are_taken_out(void **state) {
+    static const char *const cases[][2] = {
+        {"/./Packages", "/Packages"},
+        {"/.", "/"},
+        {"/./", "/"},
+        {"/./.", "/"},
+        {"/./././", "/"},
+        {"/.?x", "/?x"},
+        {"/./?x=/./", "/?x=/./"},
+        {"/a/.", "/a/"},
+        {"/a/./", "/a/"},
+        {"/a/./.", "/a/"},
+        {"/a/./b", "/a/b"},
+        {"/a/././b/.", "/a/b/"},
+        {"/a./.b/./...", "/a./.b/..."},
+    };
+    struct target t;
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        check_canonical(cases[i][0], cases[i][1]);
+        check_canonical(cases[i][1], cases[i][1]);
+    }
+    assert_int_equal(parse(VIEW("/./a/./"), &t, NULL), 0);
+    assert_int_equal(t.n_segments, 1);
+    assert_true(t.trailing_slash);
+    assert_int_equal(parse(VIEW("/a/./.."), &t, NULL), ERR_BAD);
+    assert_int_equal(parse(VIEW("/.//x"), &t, NULL), ERR_BAD);
+    assert_int_equal(parse(VIEW("/a/.//"), &t, NULL), ERR_BAD);
+    assert_int_equal(parse(VIEW("/.;x"), &t, NULL), ERR_BAD);
+    assert_int_equal(parse(VIEW("."), &t, NULL), ERR_BAD);
+    assert_int_equal(parse(VIEW("./a"), &t, NULL), ERR_BAD);
+}
+
 static void pn_02_encoded_dot_segments_are_refused(void **state) {
     static const char *const cases[] = {
-        "/public/%2e%2e/secret", "/.%2e/", "/%2E./", "/%2e", "/%2e/", "/a/%2e%2E", "/%2e%2e%3bx/y"};
+        "/public/%2e%2e/secret", "/.%2e/",   "/%2E./",   "/%2e",    "/%2e/", "/a/%2e%2E",
+        "/%2e%2e%3bx/y",         "/./%2e/x", "/%2e/./x", "/a/%2e/b"};
     (void)state;
     check_all_refused(cases, COUNT(cases));
     check_canonical("/a%2eb", "/a.b");
@@ -289,6 +322,7 @@ static void decoding_is_exact(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pn_01_dot_segments_are_refused),
+        cmocka_unit_test(pn_01_single_dot_segments_are_taken_out),
         cmocka_unit_test(pn_02_encoded_dot_segments_are_refused),
         cmocka_unit_test(pn_03_encoded_slashes_are_refused_in_the_path_only),
         cmocka_unit_test(pn_04_empty_segments_are_refused),

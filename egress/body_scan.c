@@ -6,10 +6,11 @@
 
 #include <stdlib.h>
 
-struct body_scan {
+/* The body as one kind of server reads it. */
+struct reading {
     enum body_kind kind;
-    enum body_step verdict;
-    uint64_t seen, clear;
+    uint64_t clear;
+    size_t skipping;            /* bytes from here on that are known to change nothing */
     struct body_member *member; /* of the scan below */
     union {
         struct json_scan json;
@@ -18,23 +19,41 @@ struct body_scan {
     } of;
 };
 
+struct body_scan {
+    enum body_step verdict;
+    uint64_t seen;
+    const struct reading *final; /* whose the verdict is */
+    size_t n;
+    struct reading readings[2];
+};
+
+static int reading_init(struct reading *r, enum body_kind kind, struct view boundary) {
+    r->kind = kind;
+    switch (kind) {
+    case BODY_JSON:
+        json_scan_init(&r->of.json);
+        r->member = &r->of.json.member;
+        return 0;
+    case BODY_FORM:
+        form_scan_init(&r->of.form);
+        r->member = &r->of.form.member;
+        return 0;
+    default:
+        r->member = &r->of.multipart.member;
+        return multipart_scan_init(&r->of.multipart, boundary);
+    }
+}
+
 int body_scan_new(enum body_kind kind, struct view boundary, struct body_scan **out) {
     struct body_scan *s = calloc(1, sizeof *s);
     if (!s)
         return ERR_MEMORY;
-    s->kind = kind;
     s->verdict = BODY_CLEAR;
-    int result = 0;
-    if (kind == BODY_JSON) {
-        json_scan_init(&s->of.json);
-        s->member = &s->of.json.member;
-    } else if (kind == BODY_FORM) {
-        form_scan_init(&s->of.form);
-        s->member = &s->of.form.member;
-    } else {
-        result = multipart_scan_init(&s->of.multipart, boundary);
-        s->member = &s->of.multipart.member;
-    }
+    s->final = &s->readings[0];
+    bool both = kind == BODY_JSON_OR_FORM;
+    int result = reading_init(&s->readings[s->n++], both ? BODY_JSON : kind, boundary);
+    if (result == 0 && both)
+        result = reading_init(&s->readings[s->n++], BODY_FORM, boundary);
     if (result == 0)
         *out = s;
     else
@@ -46,46 +65,88 @@ void body_scan_free(struct body_scan *s) {
     free(s);
 }
 
-static size_t skip(const struct body_scan *s, struct view v) {
-    switch (s->kind) {
+static size_t skip(const struct reading *r, struct view v) {
+    switch (r->kind) {
     case BODY_JSON:
-        return json_scan_skip(&s->of.json, v);
+        return json_scan_skip(&r->of.json, v);
     case BODY_FORM:
-        return form_scan_skip(&s->of.form, v);
+        return form_scan_skip(&r->of.form, v);
     default:
-        return multipart_scan_skip(&s->of.multipart, v);
+        return multipart_scan_skip(&r->of.multipart, v);
     }
 }
 
-static enum body_step step(struct body_scan *s, uint8_t c) {
-    switch (s->kind) {
+static enum body_step step(struct reading *r, uint8_t c) {
+    switch (r->kind) {
     case BODY_JSON:
-        return json_scan_byte(&s->of.json, c);
+        return json_scan_byte(&r->of.json, c);
     case BODY_FORM:
-        return form_scan_byte(&s->of.form, c);
+        return form_scan_byte(&r->of.form, c);
     default:
-        return multipart_scan_byte(&s->of.multipart, c);
+        return multipart_scan_byte(&r->of.multipart, c);
+    }
+}
+
+static enum body_step end(struct reading *r) {
+    switch (r->kind) {
+    case BODY_JSON:
+        return json_scan_end(&r->of.json);
+    case BODY_FORM:
+        return form_scan_end(&r->of.form);
+    default:
+        return multipart_scan_end(&r->of.multipart);
+    }
+}
+
+/* Of two readings that end the scan at one byte, the one that found something counts. */
+static void note(struct body_scan *s, const struct reading *r, enum body_step now) {
+    if (now == BODY_FOUND || (now == BODY_BAD && s->verdict == BODY_CLEAR)) {
+        s->verdict = now;
+        s->final = r;
+    }
+}
+
+/* How much of v changes nothing in any reading. */
+static size_t skip_all(struct body_scan *s, struct view v) {
+    size_t n = v.n;
+    for (size_t i = 0; i < s->n; i++) {
+        struct reading *r = &s->readings[i];
+        if (r->skipping == 0)
+            r->skipping = skip(r, v);
+        n = r->skipping < n ? r->skipping : n;
+    }
+    if (n == 0)
+        return 0;
+    s->seen += n;
+    for (size_t i = 0; i < s->n; i++) {
+        s->readings[i].skipping -= n;
+        s->readings[i].clear = s->seen;
+    }
+    return n;
+}
+
+static void feed_byte(struct body_scan *s, uint8_t c) {
+    s->seen++;
+    for (size_t i = 0; i < s->n; i++) {
+        struct reading *r = &s->readings[i];
+        bool skipped = r->skipping > 0;
+        enum body_step now = skipped ? BODY_CLEAR : step(r, c);
+        r->skipping -= skipped;
+        if (now == BODY_CLEAR)
+            r->clear = s->seen;
+        else if (now == BODY_HOLD && s->seen - r->clear > BODY_HELD_MAX)
+            now = body_bad(r->member, "a name is not followed by its value");
+        note(s, r, now);
     }
 }
 
 enum body_step body_scan_feed(struct body_scan *s, struct view piece) {
-    size_t at = 0;
-    while (at < piece.n && s->verdict == BODY_CLEAR) {
-        size_t skipped = skip(s, view_skip(piece, at));
-        at += skipped;
-        s->seen += skipped;
-        if (skipped > 0)
-            s->clear = s->seen;
-        if (at == piece.n)
+    while (piece.n > 0 && s->verdict == BODY_CLEAR) {
+        piece = view_skip(piece, skip_all(s, piece));
+        if (piece.n == 0)
             break;
-        enum body_step now = step(s, piece.p[at++]);
-        s->seen++;
-        if (now == BODY_CLEAR)
-            s->clear = s->seen;
-        else if (now != BODY_HOLD)
-            s->verdict = now;
-        else if (s->seen - s->clear > BODY_HELD_MAX)
-            s->verdict = body_bad(s->member, "a name is not followed by its value");
+        feed_byte(s, piece.p[0]);
+        piece = view_skip(piece, 1);
     }
     return s->verdict;
 }
@@ -93,29 +154,30 @@ enum body_step body_scan_feed(struct body_scan *s, struct view piece) {
 enum body_step body_scan_end(struct body_scan *s) {
     if (s->verdict != BODY_CLEAR)
         return s->verdict;
-    if (s->kind == BODY_JSON)
-        s->verdict = json_scan_end(&s->of.json);
-    else if (s->kind == BODY_FORM)
-        s->verdict = form_scan_end(&s->of.form);
-    else
-        s->verdict = multipart_scan_end(&s->of.multipart);
-    if (s->verdict == BODY_CLEAR)
-        s->clear = s->seen;
+    for (size_t i = 0; i < s->n; i++) {
+        enum body_step now = end(&s->readings[i]);
+        if (now == BODY_CLEAR)
+            s->readings[i].clear = s->seen;
+        note(s, &s->readings[i], now);
+    }
     return s->verdict;
 }
 
 uint64_t body_scan_clear(const struct body_scan *s) {
-    return s->clear;
+    uint64_t clear = s->readings[0].clear;
+    if (s->n > 1 && s->readings[1].clear < clear)
+        clear = s->readings[1].clear;
+    return clear;
 }
 
 struct view body_scan_name(const struct body_scan *s) {
-    return view_of(s->member->name, s->member->n_name);
+    return view_of(s->final->member->name, s->final->member->n_name);
 }
 
 struct view body_scan_value(const struct body_scan *s) {
-    return view_of(s->member->value, s->member->n_value);
+    return view_of(s->final->member->value, s->final->member->n_value);
 }
 
 const char *body_scan_why(const struct body_scan *s) {
-    return s->member->why;
+    return s->final->member->why;
 }

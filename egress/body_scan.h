@@ -15,7 +15,12 @@
 /* A body that leaves more bytes than this undecided is refused (white space between name and value). */
 enum { BODY_HELD_MAX = 16 * 1024 };
 
-enum body_kind { BODY_JSON, BODY_FORM, BODY_MULTIPART };
+enum body_kind {
+    BODY_JSON,
+    BODY_FORM,
+    BODY_MULTIPART,
+    BODY_JSON_OR_FORM, /* read by some servers as the one, by some as the other: both count */
+};
 
 struct body_scan;
 

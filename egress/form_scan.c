@@ -16,11 +16,14 @@ static bool is_separator(uint8_t c) {
     return c == '&' || c == ';';
 }
 
-static enum body_step put(struct form_scan *s, uint8_t c) {
-    if (c == 0)
-        return body_bad(&s->member, "NUL in a field's name");
-    if (c != ' ' || s->member.n_name > 0)
-        body_member_put(&s->member, c);
+/* Blanks and controls before a name are cut off by some servers. */
+static enum body_step put(struct form_scan *s, uint32_t point, bool is_byte) {
+    if (s->member.n_name == 0 && point <= ' ')
+        return BODY_CLEAR;
+    if (is_byte)
+        body_member_put(&s->member, (uint8_t)point);
+    else
+        body_member_put_point(&s->member, point);
     return body_member_in_name(&s->member);
 }
 
@@ -35,23 +38,35 @@ static enum body_step name_byte(struct form_scan *s, uint8_t c) {
         return credential ? BODY_HOLD : BODY_CLEAR;
     }
     if (c == '%') {
-        s->state = FORM_NAME_HIGH;
+        s->state = FORM_ESCAPE;
+        s->escape[0] = c;
+        s->n_escape = 1;
         return body_member_in_name(&s->member);
     }
-    return put(s, c == '+' ? ' ' : c);
+    return put(s, c == '+' ? ' ' : c, true);
 }
 
-static enum body_step hex_byte(struct form_scan *s, uint8_t c) {
-    int digit = hex_value(c);
-    if (digit < 0)
-        return body_bad(&s->member, "a bad percent-encoding in a field's name");
-    if (s->state == FORM_NAME_HIGH) {
-        s->high = digit;
-        s->state = FORM_NAME_LOW;
-        return body_member_in_name(&s->member);
-    }
+/* What was no encoding stands for itself. */
+static enum body_step leave_escape(struct form_scan *s, uint8_t c) {
     s->state = FORM_NAME;
-    return put(s, (uint8_t)(s->high << 4 | digit));
+    for (size_t i = 0; i < s->n_escape; i++)
+        if (put(s, s->escape[i], true) == BODY_BAD)
+            return BODY_BAD;
+    return name_byte(s, c);
+}
+
+static enum body_step escape_byte(struct form_scan *s, uint8_t c) {
+    bool wide = s->escape[1] == 'u' && s->n_escape > 1;
+    uint32_t point = 0;
+    if (hex_value(c) < 0 && !(c == 'u' && s->n_escape == 1))
+        return leave_escape(s, c);
+    s->escape[s->n_escape++] = c;
+    if (s->n_escape < (wide ? sizeof s->escape : 3))
+        return body_member_in_name(&s->member);
+    for (size_t i = wide ? 2 : 1; i < s->n_escape; i++)
+        point = point << 4 | (uint32_t)hex_value(s->escape[i]);
+    s->state = FORM_NAME;
+    return put(s, point, !wide);
 }
 
 static enum body_step credential_byte(struct form_scan *s, uint8_t c) {
@@ -68,9 +83,8 @@ enum body_step form_scan_byte(struct form_scan *s, uint8_t c) {
     switch (s->state) {
     case FORM_NAME:
         return name_byte(s, c);
-    case FORM_NAME_HIGH:
-    case FORM_NAME_LOW:
-        return hex_byte(s, c);
+    case FORM_ESCAPE:
+        return escape_byte(s, c);
     case FORM_CREDENTIAL:
         return credential_byte(s, c);
     default:
@@ -82,15 +96,14 @@ enum body_step form_scan_byte(struct form_scan *s, uint8_t c) {
 
 size_t form_scan_skip(const struct form_scan *s, struct view v) {
     size_t n = 0;
-    if (s->state != FORM_VALUE)
+    bool long_name = s->state == FORM_NAME && s->member.too_long;
+    if (s->state != FORM_VALUE && !long_name)
         return 0;
-    while (n < v.n && !is_separator(v.p[n]))
+    while (n < v.n && !is_separator(v.p[n]) && !(long_name && v.p[n] == '='))
         n++;
     return n;
 }
 
 enum body_step form_scan_end(struct form_scan *s) {
-    if (s->state == FORM_NAME_HIGH || s->state == FORM_NAME_LOW)
-        return body_bad(&s->member, "a bad percent-encoding in a field's name");
     return s->state == FORM_CREDENTIAL && s->member.n_value > 0 ? BODY_FOUND : BODY_CLEAR;
 }

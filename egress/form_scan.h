@@ -1,8 +1,12 @@
 /*
  * Credential names in application/x-www-form-urlencoded, in constant memory:
  * pairs whose value is not empty. Pairs are split at '&', and at ';' as some
- * servers do. "NAME[x]=" counts. Names are percent-decoded, '+' is SP; SP at their beginning does
- * not count (PHP). Malformed: a bad percent-encoding or NUL in a name.
+ * servers do. "NAME[x]=" counts. Names are percent-decoded, also "%u0061" (.NET, Perl); '+' is SP.
+ *
+ * Read leniently, as servers do, and because clients call files forms (curl --data-binary): any
+ * bytes are a form. A bad percent-encoding stands for itself, NUL and bytes from 0x80 are bytes of
+ * a name like others. Blanks and controls at a name's beginning do not count. BODY_BAD only for
+ * what body_member.h says of names that are too long.
  */
 #ifndef EGRESS_FORM_SCAN_H
 #define EGRESS_FORM_SCAN_H
@@ -11,8 +15,7 @@
 
 enum form_state {
     FORM_NAME,
-    FORM_NAME_HIGH, /* behind '%' */
-    FORM_NAME_LOW,
+    FORM_ESCAPE, /* in a name, behind '%' */
     FORM_VALUE,
     FORM_CREDENTIAL, /* the value of a credential */
 };
@@ -20,7 +23,8 @@ enum form_state {
 struct form_scan {
     enum form_state state;
     struct body_member member;
-    int high; /* first digit of an encoded byte */
+    uint8_t escape[6]; /* an encoding as far as it has come: "%u" and four digits at most */
+    size_t n_escape;
 };
 
 void form_scan_init(struct form_scan *s);

@@ -207,8 +207,10 @@ static int start(struct job *j, enum inspect_job kind, struct view argument, uin
         return body_scan_new(BODY_JSON, argument, &j->scan);
     case INSPECT_FORM:
         return body_scan_new(BODY_FORM, argument, &j->scan);
-    default:
+    case INSPECT_MULTIPART:
         return body_scan_new(BODY_MULTIPART, argument, &j->scan);
+    default:
+        return body_scan_new(BODY_JSON_OR_FORM, argument, &j->scan);
     }
 }
 
@@ -219,7 +221,7 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     uint8_t kind = read_u8(&r);
     struct view argument = read_block(&r, ARGUMENT_MAX);
     uint64_t most = read_u64(&r);
-    if (!read_done(&r) || kind > INSPECT_MULTIPART || m->id == 0 || table_get(&i->jobs, m->id))
+    if (!read_done(&r) || kind > INSPECT_JSON_OR_FORM || m->id == 0 || table_get(&i->jobs, m->id))
         return ERR_BAD;
     struct job *j = i->jobs.n < 2 * i->limits.v[LIMIT_EXCHANGES] ? calloc(1, sizeof *j) : NULL;
     if (!j || table_put(&i->jobs, m->id, j) != 0) {

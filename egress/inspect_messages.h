@@ -20,6 +20,7 @@ enum inspect_job {
     INSPECT_JSON,      /* look for credential names among the members of the two outermost levels */
     INSPECT_FORM,      /* application/x-www-form-urlencoded */
     INSPECT_MULTIPART, /* multipart of any kind; argument: the boundary */
+    INSPECT_JSON_OR_FORM, /* both of these two */
 };
 
 /* egress to inspect */

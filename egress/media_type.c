@@ -2,6 +2,8 @@
 
 #include "egress/multipart_scan.h"
 
+#include <string.h>
+
 struct media {
     struct view type, subtype;
     struct view boundary, charset;
@@ -86,9 +88,23 @@ static bool parse(struct view value, struct media *m) {
 
 /* ---- the choice ---- */
 
-/* U+FEFF in UTF-8 and UTF-16, control characters and NUL stand before JSON only for lenient parsers. */
-static bool begins_like_json(uint8_t first) {
-    return first == '{' || first == '[' || first < ' ' || first == 0xef || first >= 0xfe;
+/*
+ * Blanks, and bytes of U+FEFF in UTF-8, UTF-16 and UTF-32. NUL is half of an ASCII character in UTF-16,
+ * which some parsers of JSON find out by themselves; the controls are left out by lenient ones.
+ */
+static bool may_precede_json(uint8_t c) {
+    return memchr("\0 \t\r\n\v\f\x1e\xef\xbb\xbf\xfe\xff", c, 13) != NULL;
+}
+
+/* No encoding of JSON has four NUL in a row: files have. */
+size_t media_type_lead(struct view body) {
+    size_t n = 0;
+    for (unsigned nuls = 0; n < body.n && may_precede_json(body.p[n]); n++) {
+        nuls = body.p[n] == 0 ? nuls + 1 : 0;
+        if (nuls == 4)
+            break;
+    }
+    return n;
 }
 
 static bool is_form(const struct media *m) {
@@ -124,21 +140,19 @@ static enum reason choose_multipart(const struct media *m, struct media_scan *ou
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out) {
     struct media m = {.boundaries = 0};
     *out = (struct media_scan){.wanted = false};
-    bool typed = !view_is_empty(value);
-    /* What is uploaded by PUT without a type is a file more often than not: only a plain beginning counts. */
-    bool json = typed || post ? begins_like_json(first) : first == '{' || first == '[';
+    bool typed = !view_is_empty(value), json = first == '{' || first == '[';
     if (typed && !parse(value, &m))
         return REASON_MALFORMED_REQUEST;
     if (view_equal_nocase(m.type, VIEW("multipart"))) {
         enum reason why = choose_multipart(&m, out);
         if (why != REASON_ALLOWED)
             return why;
-    } else if (is_json(&m) || (json && (!typed || is_form(&m) || is_plain(&m)))) {
+    } else if (is_json(&m) || (json && (is_plain(&m) || (!typed && !post)))) {
         out->wanted = true;
         out->job = INSPECT_JSON;
-    } else if ((!typed && post) || is_form(&m)) {
+    } else if (is_form(&m) || (!typed && post)) {
         out->wanted = true;
-        out->job = INSPECT_FORM;
+        out->job = json ? INSPECT_JSON_OR_FORM : INSPECT_FORM;
     }
     return out->wanted && !is_plain_charset(&m) ? REASON_BODY_CODING : REASON_ALLOWED;
 }

@@ -17,18 +17,22 @@
 
 struct media_scan {
     bool wanted;
-    enum inspect_job job; /* INSPECT_JSON, INSPECT_FORM or INSPECT_MULTIPART */
+    enum inspect_job job; /* one of those that look for credentials */
     struct view boundary; /* of INSPECT_MULTIPART, else empty; points into the value */
 };
 
+/* How many bytes at the body's beginning may stand before JSON's first. */
+size_t media_type_lead(struct view body);
+
 /*
- * value: of Content-Type, empty where there is none. post: the method is POST. first: the body's first byte that is no
- * blank of JSON's. REASON_ALLOWED, REASON_MALFORMED_REQUEST, or REASON_BODY_CODING for
+ * value: of Content-Type, empty where there is none. post: the method is POST. first: the body's first byte behind
+ * its lead. REASON_ALLOWED, REASON_MALFORMED_REQUEST, or REASON_BODY_CODING for
  * a charset in which ASCII names may be written otherwise (utf-7, utf-16, ibm037).
  *
- * JSON: a subtype that has "json" in it, and whatever begins like JSON when it has no type or
- * one that some APIs read as JSON whatever it is called: text/plain, forms. Else forms, and what
- * has no type in a POST (Rack reads it as a form; files are uploaded by PUT without one). Any multipart. Of other types nothing is looked at.
+ * JSON: a subtype that has "json" in it, and what begins with '{' or '[' when it has no type or
+ * one that some APIs read as JSON whatever it is called: text/plain, forms. Forms: what is called one, and
+ * what has no type in a POST (Rack reads it as a form; files are uploaded by PUT without one); where
+ * that begins like JSON, it is looked at as both. Any multipart. Of other types nothing is looked at.
  */
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out);
 

@@ -44,28 +44,21 @@ static enum reason open_scan(struct exchange *ex, uint8_t first) {
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }
 
-/* How many of JSON's blanks stand at the beginning. */
-static size_t leading_blanks(struct view v) {
-    size_t n = 0;
-    while (n < v.n && (v.p[n] == ' ' || v.p[n] == '\t' || v.p[n] == '\r' || v.p[n] == '\n'))
-        n++;
-    return n;
-}
-
-/* Nothing but blanks has come yet: what the body is to be looked at for is not known. */
+/* Nothing but blanks and their like has come yet: what the body is to be looked at for is not known. */
 static bool is_blank_so_far(const struct exchange *ex) {
     return ex->body_received < BLANKS_MAX && buf_len(&ex->body) == ex->body_received &&
-           leading_blanks(buf_view(&ex->body)) == ex->body_received;
+           media_type_lead(buf_view(&ex->body)) == ex->body_received;
 }
 
-/* Chooses the scan by the first byte that is no blank, and has it look at the blanks, too. */
-static enum reason choose_by_piece(struct exchange *ex, struct view piece) {
-    size_t blanks = leading_blanks(piece);
-    if (blanks == piece.n && ex->body_received + blanks < BLANKS_MAX)
+/* Chooses the scan by the first byte that is no blank, and has it look at all of the body. */
+static enum reason choose_scan(struct exchange *ex) {
+    struct view body = buf_view(&ex->body);
+    size_t lead = media_type_lead(body);
+    if (lead == body.n && body.n < BLANKS_MAX)
         return REASON_ALLOWED;
-    enum reason why = open_scan(ex, blanks < piece.n ? piece.p[blanks] : '{');
-    if (ex->inspection && ex->body_received > 0)
-        inspection_feed(ex->inspection, buf_view(&ex->body));
+    enum reason why = open_scan(ex, lead < body.n ? body.p[lead] : '{');
+    if (ex->inspection)
+        inspection_feed(ex->inspection, body);
     return why;
 }
 
@@ -170,11 +163,7 @@ int send_body(struct exchange *ex, struct view piece) {
         return ERR_BAD;
     if (most && ex->body_received + piece.n > most)
         return refuse_body(ex, REASON_BODY_TOO_LARGE, (struct view){NULL, 0});
-    if (is_blank_so_far(ex)) {
-        enum reason why = choose_by_piece(ex, piece);
-        if (why != REASON_ALLOWED)
-            return refuse_body(ex, why, (struct view){NULL, 0});
-    }
+    bool chosen = !is_blank_so_far(ex);
     if (placeholder_stream_feed(&ex->stream, piece))
         return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in the body"));
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
@@ -182,10 +171,13 @@ int send_body(struct exchange *ex, struct view piece) {
     buf_put(&ex->body, piece);
     if (ex->inspection && channel_unsent(ex->lane->inspect) > INSPECT_UNSENT_MAX)
         return refuse_body(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
-    if (ex->inspection)
-        inspection_feed(ex->inspection, piece);
     if (!buf_ok(&ex->body))
         return refuse_body(ex, REASON_TOO_MANY, VIEW("memory"));
+    enum reason why = chosen ? REASON_ALLOWED : choose_scan(ex);
+    if (why != REASON_ALLOWED)
+        return refuse_body(ex, why, (struct view){NULL, 0});
+    if (chosen && ex->inspection)
+        inspection_feed(ex->inspection, piece);
     body_came(ex);
     return 0;
 }

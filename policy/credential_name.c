@@ -12,6 +12,7 @@ struct letters {
     uint8_t at[CREDENTIAL_LABEL_MAX];
     bool begins[CREDENTIAL_LABEL_MAX + 1]; /* also behind the last */
     size_t n;
+    bool odd;            /* bytes that no API has in a name stand between them */
     size_t n_unnumbered; /* without a number at the end; for fields, the only place of such names */
 };
 
@@ -132,6 +133,9 @@ static const struct row rows[] = {
     {ANYWHERE, END, CREDENTIAL_VALUE, LETTERS("bearer")},
 };
 
+/* Fewer letters than these stand in the bytes of a file by chance. */
+enum { TELLING_LETTERS = 5 };
+
 static bool has_word(const struct letters *l, struct view wanted) {
     for (size_t i = 0; i + wanted.n <= l->n_unnumbered; i++) {
         size_t end = i + wanted.n;
@@ -150,7 +154,7 @@ static bool ends_in(struct view letters, struct view wanted) {
 /* Asked for every field of every request: the last letter, or the first, rules out nearly all rows. */
 static bool row_matches(const struct row *row, const struct letters *l) {
     struct view wanted = row->letters, letters = view_of(l->at, l->n);
-    if (letters.n < wanted.n)
+    if (letters.n < wanted.n || (l->odd && wanted.n < TELLING_LETTERS))
         return false;
     switch (row->match) {
     case WHOLE:
@@ -186,6 +190,12 @@ static enum credential_kind kind_of(struct letters *l, unsigned where) {
     return CREDENTIAL_NONE;
 }
 
+/* Controls but for blanks, and what is not ASCII. */
+static bool is_odd(uint8_t c) {
+    bool blank = c == '\t' || c == '\r' || c == '\n';
+    return (c < ' ' && !blank) || c > '~';
+}
+
 /*
  * An index is no part of a name: "key[0]" and "api_key[x]" are "key" and "api_key" to whoever
  * reads them, "user[api_key]" is a name of its own. So what stands before each '[' is asked
@@ -193,18 +203,22 @@ static enum credential_kind kind_of(struct letters *l, unsigned where) {
  */
 static enum credential_kind find(struct view name, unsigned where) {
     struct letters l;
+    bool odd = false;
     if (name.n > sizeof l.at)
         return CREDENTIAL_VALUE;
     l.n = 0;
+    l.odd = false;
     l.begins[0] = true;
     for (size_t i = 0, asked = 0; i < name.n; i++) {
         uint8_t c = name.p[i];
         if (is_alnum(c)) {
+            l.odd = odd;
             l.at[l.n++] = to_lower(c);
             l.begins[l.n] = false;
             continue;
         }
         l.begins[l.n] = true;
+        odd = odd || (where == BODY && l.n > 0 && is_odd(c));
         if ((c != '[' && c != 0) || l.n == asked)
             continue;
         enum credential_kind kind = kind_of(&l, where);

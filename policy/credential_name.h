@@ -6,7 +6,9 @@
  * PHP and the frameworks call the same ("X-Api-Key", "x_api_key", "apiKey", "user[api_key]",
  * "key[]", "key[0]", "key[x]") is the same here (HD-03). Some names of fields are found by a word that
  * stands anywhere in them ("X-Ops-Authorization-1", "Api-Sign"), and a number behind a field's name is
- * passed over. A name of more than CREDENTIAL_LABEL_MAX bytes
+ * passed over. In a body a name of fewer than five letters ("pwd") counts only where no control and no
+ * byte from 0x80 stands between letters: a file that is called a form is full of such.
+ * A name of more than CREDENTIAL_LABEL_MAX bytes
  * counts as one: refused rather than not compared.
  */
 #ifndef POLICY_CREDENTIAL_NAME_H

@@ -31,8 +31,8 @@ Behind exeat were servers that want the real credential. The clients ran two at 
   default they reach no server inside of the sandbox.
 - A client that keeps its credential when it is redirected to another host is refused there (`placeholder_wrong_destination`).
 - wget, urllib, and curl with `--data-binary` call a body a form unless they are told a `Content-Type`. At a service with a credential
-  forms are read, and what is none, as an archive, is refused as malformed: `-H 'Content-Type: application/octet-stream'`.
-- apt asks for `/./Packages` where a repository is given as `./`. Dot segments are refused; name the folder: `deb URL folder/`.
+  forms are read, any bytes as one: a program's text with `token=` in it is refused (`foreign_credential`), and so is what
+  begins with `{` or `[` and is no JSON. Then say what it is: `-H 'Content-Type: application/octet-stream'`.
 """
 
 

@@ -22,7 +22,7 @@ A file of tests/system/cases reads like this; a security person can add to it wi
     reply "BYTES"                         what the upstream answers to each request (default: 200 and "ok")
     hangup                                and then it ends the connection
     see STATUS [REASON] | closed | alert NAME | handshake | text "T" | no "T" | answers N
-    upstream nothing | requests N | incomplete | text "T" | no "T" | bytes "T"
+    upstream nothing | requests N | incomplete | text "T" | no "T"
     record allow | deny REASON | has FIELD "TEXT"
     outcome REASON | has FIELD "TEXT"     of an allowed request's second record
     within SECONDS                        from the first byte to the end of the answer

@@ -146,6 +146,26 @@ static void pv_05_body_names_are_cut_at_an_index(void **state) {
     check(credential_name_in_body, others, COUNT(others), false);
     assert_int_equal(credential_name_in_body(VIEW("api_key\0x")), CREDENTIAL_VALUE);
     assert_int_equal(credential_name_in_body(VIEW("a\0b")), CREDENTIAL_NONE);
+    assert_int_equal(credential_name_in_body(VIEW("pwd\0x")), CREDENTIAL_VALUE);
+}
+
+static void pv_02_odd_bytes_hide_no_name_but_the_shortest_in_a_body(void **state) {
+    (void)state;
+    static const char *const credentials[] = {
+        "\x01"
+        "api\xff_\x7fkey\xfe",
+        "t\x80oken",
+        "\xef\xbb\xbfpwd",
+        "db_pwd\x01\xff",
+        "\r\n\tdb\tpwd",
+        "\xfe\xff[jwt",
+        "my-auth\nToken",
+    };
+    static const char *const others[] = {"p\xffwd", "a\x80pwd", "x\x01jwt", "a\xc3\xbcth",
+                                         "d\xffsn"};
+    check(credential_name_in_body, credentials, COUNT(credentials), true);
+    check(credential_name_in_body, others, COUNT(others), false);
+    assert_int_equal(credential_name_in_query(VIEW("a\x80pwd")), CREDENTIAL_VALUE);
 }
 
 static void a_name_of_any_length_is_looked_at_or_counts_as_one(void **state) {
@@ -166,6 +186,7 @@ int main(void) {
         cmocka_unit_test(ordinary_fields_are_none),
         cmocka_unit_test(pv_02_parameters),
         cmocka_unit_test(pv_05_body_names_are_cut_at_an_index),
+        cmocka_unit_test(pv_02_odd_bytes_hide_no_name_but_the_shortest_in_a_body),
         cmocka_unit_test(a_name_of_any_length_is_looked_at_or_counts_as_one),
     };
     return cmocka_run_group_tests_name("credential_name", tests, NULL, NULL);

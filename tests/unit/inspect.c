@@ -347,7 +347,7 @@ static const struct {
 } broken[] = {
     {"an unknown type", {{9, 1, NONE}}},
     {"a message of the other direction", {{40, 1, NONE}}},
-    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\5\0\0\0\0\0\0\0\0\0\0\0\0")}}},
+    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\6\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"no id", {{INSPECT_OPEN, 0, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open cut short", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open with more behind it", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0x")}}},

@@ -286,6 +286,7 @@ static enum reason serialise(struct exchange *ex, struct lease *lease) {
 
 /* ---- launching ---- */
 
+/* The decision; for a request that is sent once more, perhaps to another address, an event. */
 static int record_allow(struct exchange *ex) {
     struct upstream *u = ex->upstream;
     ex->trail.verdict = ex->verdict;
@@ -294,14 +295,15 @@ static int record_allow(struct exchange *ex) {
     ex->trail.aliases = view_str(u->aliases);
     ex->trail.country = view_str(u->country);
     ex->trail.asn = view_str(u->asn);
-    int result = trail_decide(ex->lane, &ex->trail, 0);
-    ex->decided = result == 0;
+    int result =
+        ex->decided ? trail_again(ex->lane, &ex->trail) : trail_decide(ex->lane, &ex->trail, 0);
+    ex->decided = ex->decided || result == 0;
     return result;
 }
 
 void send_launch(struct exchange *ex, struct lease *lease) {
     enum reason why = serialise(ex, lease);
-    if (why == REASON_ALLOWED && !ex->decided && record_allow(ex) != 0)
+    if (why == REASON_ALLOWED && record_allow(ex) != 0)
         why = REASON_AUDIT_UNAVAILABLE;
     if (why != REASON_ALLOWED) {
         buf_free(&ex->head);

@@ -243,6 +243,17 @@ int trail_decide(struct lane *l, struct trail *t, uint16_t status) {
     return result;
 }
 
+int trail_again(struct lane *l, struct trail *t) {
+    record_begin(&l->record, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(&l->record, FIELD_ID, t->id);
+    record_str(&l->record, FIELD_EVENT, "sent_again");
+    record_str(&l->record, FIELD_DETAIL, "the connection used before did not carry it");
+    put_request(&l->record, l, t);
+    int result = hand_over(l);
+    t->number = result == 0 ? l->newest_record : UINT64_MAX;
+    return result;
+}
+
 void trail_end(struct lane *l, const char *id, const struct outcome *o) {
     record_begin(&l->record, RECORD_OUTCOME, clock_wall(), clock_mono());
     record_str(&l->record, FIELD_ID, id);

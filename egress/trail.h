@@ -40,6 +40,8 @@ struct outcome {
 MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
 /* The decision is in the kernel, with durable on the disk. When that changes, exchange_recorded is called. */
 bool trail_holds(const struct lane *l, const struct trail *t, bool durable);
+/* An event, before the request of a recorded decision leaves for another time; as trail_decide. */
+MUST_USE int trail_again(struct lane *l, struct trail *t);
 /* Makes the outcome of a decision; a loss shows as a decision without outcome. */
 void trail_end(struct lane *l, const char *id, const struct outcome *o);
 

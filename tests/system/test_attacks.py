@@ -52,6 +52,25 @@ def p9_a_target_too_long_for_its_record_is_cut_with_a_mark(place):
         assert cut.endswith("x...") and len(cut) == 2048 and record["path"].startswith("/v1/items"), record
 
 
+def p9_a_request_that_is_sent_again_is_recorded_again(place):
+    asked = []
+
+    def script(request, stream):
+        asked.append(request)
+        return None if len(asked) == 2 else answer(b"ok")
+    place.upstream.script = script
+    stream = open_tls(place)
+    request = head(place, "GET /v1/items", placeholder=place.placeholder("a", "demo-key")).replace(
+        b"Connection: close\r\n", b"")
+    for _ in range(2):
+        stream.sendall(request)
+        assert b"200 OK" in read_until(stream, b"\r\n\r\nok")
+    assert len(asked) == 3, len(asked)
+    found = wait_for(lambda: [r for r in place.records() if r.get("event") == "sent_again"], 5)
+    assert found and found[0]["address"].startswith("127.0.0.1") and found[0]["path"] == "/v1/items", found
+    assert place.record(found[0]["id"])["verdict"] == "allow"
+
+
 def p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended(_):
     with small_place() as place:
         guesses = [SECRET[i:i + 16] for i in range(14, 18)]
@@ -164,6 +183,7 @@ def main():
     report = Report()
     with small_place() as place:
         for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,
+                     p9_a_request_that_is_sent_again_is_recorded_again,
                      p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,

@@ -343,6 +343,8 @@ def main():
     report = Report()
     with crowded_place() as place:
         measures_memory = not is_sanitized(place)
+        if measures_memory:
+            report.run(rx_07_short_connections_half_of_them_reset_leave_nothing_behind, place)
         for test in (rx_01_slow_heads_are_ended_and_others_go_on,
                      rx_02_slow_bodies_are_ended_and_others_go_on,
                      rx_03_silence_behind_connect_is_ended,
@@ -354,8 +356,6 @@ def main():
                      ct_06_each_tunnel_is_judged_by_itself_while_others_stay_open,
                      rx_05_br_77_new_names_are_counted_and_denied_ones_mint_nothing):
             report.run(test, place)
-        if measures_memory:
-            report.run(rx_07_short_connections_half_of_them_reset_leave_nothing_behind, place)
     with crowded_place(user=NOBODY if os.getuid() == 0 else None) as place:
         report.run(rx_04_without_descriptors_nothing_breaks, place)
         if measures_memory:

@@ -121,9 +121,9 @@ static void put_target(struct record *r, const struct trail *t) {
 }
 
 static const char *place_name(enum place p) {
-    static const char *const names[] = {"header",      "basic user", "basic password",
-                                        "cookie",      "query",      "path",
-                                        "subprotocol", "signature",  "body"};
+    static const char *const names[] = {"header", "basic user", "basic password", "cookie",
+                                        "query",  "path",       "subprotocol",    "signature",
+                                        "target", "body"};
     return names[p];
 }
 

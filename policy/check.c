@@ -147,7 +147,8 @@ static const char *disagreement(const struct service *a, const struct service *b
         return "with different credentials";
     if (a->credential.n != 0 && !same_place(&a->place, &b->place))
         return "with the credential in different places";
-    if (a->accept_any != b->accept_any || a->accept_cookies != b->accept_cookies)
+    if (a->accept_any != b->accept_any || a->accept_cookies != b->accept_cookies ||
+        a->accept_destinations != b->accept_destinations)
         return "and accept different things";
     if (!holds_ranges(a, b) || !holds_ranges(b, a))
         return "with different ranges";

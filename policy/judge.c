@@ -204,6 +204,8 @@ static enum reason weigh_material(const struct service *s, const struct material
     case ORIGIN_FOREIGN:
         break;
     }
+    if (m->place == PLACE_TARGET)
+        return s->accept_destinations ? REASON_ALLOWED : REASON_SECOND_TARGET;
     if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE))
         return REASON_ALLOWED;
     return REASON_FOREIGN_CREDENTIAL;
@@ -220,6 +222,7 @@ static int gravity(enum reason r) {
     case REASON_FOREIGN_CREDENTIAL:
         return 2;
     case REASON_PLACEHOLDER_REPEATED:
+    case REASON_SECOND_TARGET:
         return 1;
     default:
         return 0;

@@ -1,7 +1,7 @@
 #include "policy/own_field.h"
 
 /* More than the longest below. */
-enum { LETTERS_MAX = 24 };
+enum { LETTERS_MAX = 32 };
 
 #define LETTERS(text)                                                                              \
     { (const uint8_t *)(text), sizeof(text) - 1 }
@@ -17,7 +17,26 @@ static const struct view removed[] = {
     LETTERS("xforwardedport"),
     LETTERS("xforwardedserver"),
     LETTERS("xforwardedprefix"),
+    LETTERS("xforwardedscheme"),
+    LETTERS("xforwardedssl"),
+    LETTERS("xforwardeduser"),
+    LETTERS("xforwardedemail"),
+    LETTERS("xforwardedgroups"),
+    LETTERS("xforwardedpreferredusername"),
+    LETTERS("xauthrequestuser"),
+    LETTERS("xauthrequestemail"),
+    LETTERS("xremoteuser"),
+    LETTERS("remoteuser"),
+    LETTERS("xwebauthuser"),
+    LETTERS("xscheme"),
+    LETTERS("xurlscheme"),
+    LETTERS("xsslclientverify"),
     LETTERS("xrealip"),
+    LETTERS("xremoteip"),
+    LETTERS("xremoteaddr"),
+    LETTERS("xclusterclientip"),
+    LETTERS("xoriginatingip"),
+    LETTERS("fastlyclientip"),
     LETTERS("xclientip"),
     LETTERS("clientip"),
     LETTERS("trueclientip"),
@@ -44,6 +63,8 @@ static const struct view removed[] = {
     LETTERS("httpmethod"),
     LETTERS("method"),
     LETTERS("xhttphostoverride"),
+    LETTERS("xhttppathoverride"),
+    LETTERS("xpathoverride"),
     LETTERS("altused"),
     LETTERS("http2settings"),
     LETTERS("proxy"),
@@ -75,6 +96,12 @@ static const struct view kept[] = {
     LETTERS("secwebsocketkey"),
 };
 
+/* How the names end under which stores, WebDAV and gateways take another resource (SF-04). */
+static const struct view targets[] = {
+    LETTERS("copysource"),  LETTERS("copyfrom"),       LETTERS("renamesource"),
+    LETTERS("destination"), LETTERS("destinationurl"),
+};
+
 /* Asked for every field of every request: the length rules out nearly all names. */
 static bool is_one_of(struct view letters, const struct view *names, size_t n) {
     for (size_t i = 0; i < n; i++)
@@ -101,4 +128,13 @@ bool own_field_is(struct view name) {
     uint8_t letters[LETTERS_MAX];
     return own_field_is_removed(name) ||
            is_one_of(letters_of(name, letters), kept, sizeof kept / sizeof *kept);
+}
+
+bool own_field_names_target(struct view name) {
+    uint8_t letters[LETTERS_MAX];
+    struct view v = letters_of(name, letters);
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
+        if (view_ends(v, targets[i]))
+            return true;
+    return false;
 }

@@ -17,5 +17,7 @@ bool own_field_is(struct view name);
  * than the one that was judged. Hop-by-hop fields are not among them, http/ has taken them out.
  */
 bool own_field_is_removed(struct view name);
+/* Whether it names a second resource, of which the request's target says nothing: X-Amz-Copy-Source, Destination. */
+bool own_field_names_target(struct view name);
 
 #endif

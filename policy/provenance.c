@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "policy/credential_name.h"
 #include "policy/method.h"
+#include "policy/own_field.h"
 #include "policy/placeholder.h"
 
 #include <string.h>
@@ -204,6 +205,8 @@ void provenance_field(struct view name, struct view value, struct view watched,
         add_value(m, name, value);
         return;
     }
+    if (own_field_names_target(name))
+        add_plain(m, PLACE_TARGET, name, value);
     switch (credential_name_in_header(name)) {
     case CREDENTIAL_AUTHORIZATION:
     case CREDENTIAL_VALUE:

@@ -20,6 +20,7 @@ enum place {
     PLACE_PATH, /* a segment that holds a placeholder, or where a well-known API has its secret */
     PLACE_SUBPROTOCOL, /* Sec-WebSocket-Protocol */
     PLACE_SIGNATURE,   /* presigned or signed requests: X-Amz-Signature, Signature, DPoP, ... */
+    PLACE_TARGET,      /* no credential: a field that names a second resource */
     PLACE_BODY,        /* a body's field, reported by inspect */
 };
 

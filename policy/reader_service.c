@@ -228,16 +228,17 @@ static int read_credential(void *source, struct lexer *l, const struct token *at
 }
 
 static int read_accept(void *source, struct lexer *l, const struct token *at) {
-    static const char *const known[] = {"any", "cookies"};
+    static const char *const known[] = {"any", "cookies", "destinations"};
     struct service *service = ((struct policy_source *)source)->service;
     struct token t;
-    if (lexer_word(l, "'any credential' or 'cookies'", &t) != 0)
+    if (lexer_word(l, "'any credential', 'cookies' or 'destinations'", &t) != 0)
         return ERR_BAD;
-    bool *accept = view_equal(t.text, VIEW("any"))       ? &service->accept_any
-                   : view_equal(t.text, VIEW("cookies")) ? &service->accept_cookies
-                                                         : NULL;
+    bool *accept = view_equal(t.text, VIEW("any"))            ? &service->accept_any
+                   : view_equal(t.text, VIEW("cookies"))      ? &service->accept_cookies
+                   : view_equal(t.text, VIEW("destinations")) ? &service->accept_destinations
+                                                              : NULL;
     if (!accept)
-        return word_unknown(l, &t, known, 2);
+        return word_unknown(l, &t, known, 3);
     if (accept == &service->accept_any && !lexer_skip_word(l, "credential"))
         return lexer_expected(l, "'credential'");
     if (*accept)

@@ -52,6 +52,10 @@ static const struct reason_info infos[] = {
          "out of addresses, bodies and other fields."),
     TOLD(REASON_PLACEHOLDER_REPEATED, "placeholder_repeated", 403,
          "The request carries the placeholder more than once", "Send the placeholder once."),
+    TOLD(REASON_SECOND_TARGET, "second_target", 403,
+         "A field of the request names another resource than the one that was judged",
+         "Do without copying and moving on the server; the operator can let the service accept "
+         "destinations."),
     TOLD(REASON_METHOD_OVERRIDE, "method_override", 403,
          "The request asks the server to use another method than its own",
          "Send the request with the method that is meant; leave out override fields and _method."),

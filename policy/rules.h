@@ -73,7 +73,7 @@ struct service {
     struct view credential;
     struct credential_place place;
     struct position credential_at;
-    bool accept_any, accept_cookies;
+    bool accept_any, accept_cookies, accept_destinations;
     struct range_rule *ranges;
     struct operation *operations;
     struct rule *nevers;

@@ -68,7 +68,7 @@ NOTES = {
     "GF-03": "the dumb protocol is refused; no rule reads the query, so a fetch grant lets `service=git-receive-pack` read references, and the push itself is refused",
     "GF-06": "the storage host needs a rule of its own, and signed queries are foreign (PV-05)",
     "GF-07": "secrets and assertions are foreign; client ids are public names and not bound",
-    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": BODY_RULE,
+    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": "fields only; " + BODY_RULE,
     "SF-05": "residual (threat model)", "SF-06": BODY_RULE, "SF-07": BODY_RULE,
     "AP-01": BODY_RULE, "AP-02": BODY_RULE, "AP-03": BODY_RULE, "AP-04": BODY_RULE, "AP-05": "session ids are not bound",
     "AP-06": H2, "AP-07": "streaming is shown by RF-06",

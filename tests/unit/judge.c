@@ -27,7 +27,7 @@ static const char *const text =
     "    host llm.allowed.test; port 443 8443\n"
     "    credential key-m { in header x-api-key }\n"
     "    operation send { POST /v1/messages }\n"
-    "    accept cookies\n"
+    "    accept cookies; accept destinations\n"
     "}\n"
     "service git { host git.allowed.test; credential key-g { in basic password }\n"
     "    operation all-of-it { * /**; * / } }\n"
@@ -684,6 +684,38 @@ static const struct request_case provenance_cases[] = {
      {{PLACE_COOKIE, "s", "", ORIGIN_FOREIGN, NULL, false}},
      REASON_FOREIGN_CREDENTIAL,
      0,
+     0,
+     0,
+     0},
+    /* SF-04 */
+    {"a",
+     FILES,
+     "GET",
+     "/x",
+     {{PLACE_TARGET, "destination", "", ORIGIN_FOREIGN, NULL, false}},
+     REASON_SECOND_TARGET,
+     0,
+     0,
+     0,
+     0},
+    {"a",
+     "https://a.open.test",
+     "GET",
+     "/x",
+     {{PLACE_TARGET, "x-amz-copy-source", "", ORIGIN_FOREIGN, NULL, false}},
+     REASON_SECOND_TARGET,
+     0,
+     0,
+     0,
+     0},
+    {"c",
+     "https://llm.allowed.test",
+     "POST",
+     "/v1/messages",
+     {{PLACE_HEADER, "x-api-key", "", ORIGIN_OURS, "key-m", false},
+      {PLACE_TARGET, "destination", "", ORIGIN_FOREIGN, NULL, false}},
+     REASON_ALLOWED,
+     "send",
      0,
      0,
      0},

@@ -41,6 +41,11 @@ static const struct {
     {"X-Method", true, true},
     {"_method", true, true},
     {"Access-Control-Request-Method", false, false},
+    {"X-Http-Path-Override", true, true},
+    {"X-Forwarded-User", true, true},
+    {"X-Forwarded-Preferred-Username", true, true},
+    {"Remote-User", true, true},
+    {"X-Url-Scheme", true, true},
     /* ours, but not to be taken out: the request needs them */
     {"host", false, true},
     {"cookie", false, true},

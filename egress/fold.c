@@ -36,7 +36,7 @@ static size_t blanks_at(struct view text, size_t at) {
 /* Whether a line that ends before text[at] is one that a writer may have broken in a word. */
 static bool breaks_a_word(struct view text, size_t at) {
     size_t n = 0;
-    if (at == 0 || closes(text.p[at - 1]))
+    if (at == 0 || !is_visible(text.p[at - 1]) || closes(text.p[at - 1]))
         return false;
     while (n < FOLD_WIDTH && n < at && is_visible(text.p[at - 1 - n]))
         n++;
@@ -56,7 +56,17 @@ static bool literal_is_at(struct view text, size_t at, const char *literal, size
     return at + n <= text.n && view_equal(view_slice(text, at, at + n), view_of(literal, n));
 }
 
+/* What nearly every sign in binary data fails by. */
+static bool may_begin_literal(struct view text, size_t at) {
+    if (at + 1 == text.n)
+        return false;
+    uint8_t c = text.p[at + 1];
+    return text.p[at] == '%' ? c == '0' : c == 'r' || c == 'n' || c == '\\';
+}
+
 static size_t literal_fold(struct view text, size_t at) {
+    if (!may_begin_literal(text, at))
+        return 0;
     for (size_t i = 0; i < N_LITERALS; i++) {
         size_t n = strlen(literals[i]);
         if (literal_is_at(text, at, literals[i], n))

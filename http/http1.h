@@ -12,8 +12,9 @@
  * What is refused though others accept it: any line end but CRLF, folded
  * lines, versions other than 1.0 and 1.1, Transfer-Encoding other than the one
  * word "chunked", Content-Length more than once or with leading zeros, '#' and
- * '\' in a target, userinfo, methods that llhttp does not know (501). Up to
- * two empty lines before a request are ignored. Bytes 0x80 to 0xff pass
+ * '\' in a target, userinfo, methods that not every llhttp from 8.1 on knows (501), more than
+ * one extension of a chunk or an escape in it, a trailer that frames. Whatever llhttp is linked, the
+ * verdicts are the same (tests/garden/verdicts). Up to two empty lines before a request are ignored. Bytes 0x80 to 0xff pass
  * unchanged in values and reason phrases, of requests and answers, and nowhere else.
  */
 #ifndef HTTP_HTTP1_H

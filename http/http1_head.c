@@ -132,7 +132,11 @@ int head_field(struct head *h, struct view name, struct view value) {
 }
 
 int head_trailer(struct head *h, struct view name, struct view value) {
-    return add(h, lower(h, name), value);
+    struct view lowered = lower(h, name);
+    if (view_equal(lowered, VIEW("content-length")) ||
+        view_equal(lowered, VIEW("transfer-encoding")))
+        return refuse(h, 400, "a trailer that frames");
+    return add(h, lowered, value);
 }
 
 /* ---- framing (RFC 9112 6) ---- */

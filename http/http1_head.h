@@ -32,7 +32,7 @@ void head_free(struct head *h);
 MUST_USE int head_start(struct head *h, struct fields *fields, size_t size);
 /* A field as sent. Any error: status and why are set. */
 MUST_USE int head_field(struct head *h, struct view name, struct view value);
-/* A trailer: only its name is put in lower case. */
+/* A trailer: its name is put in lower case; one that frames (RFC 9110 6.5.1) is an error, as in a head. */
 MUST_USE int head_trailer(struct head *h, struct view name, struct view value);
 
 /* Everything of the request but its fields, which are in place already. */

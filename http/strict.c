@@ -285,6 +285,10 @@ enum chunk_state {
     AT_SIZE,
     IN_SIZE,
     IN_EXTENSION,
+    AT_EXTENSION_VALUE,
+    IN_EXTENSION_TOKEN,
+    IN_EXTENSION_QUOTED,
+    AFTER_EXTENSION,
     AT_SIZE_LF,
     IN_DATA,
     AT_DATA_CR,
@@ -326,13 +330,37 @@ static int on_size_end(struct strict_chunks *c, uint8_t byte) {
     return 0;
 }
 
-static int on_extension(struct strict_chunks *c, uint8_t byte) {
-    if (byte == '\r') {
-        c->state = AT_SIZE_LF;
-        return 0;
+/*
+ * One extension: name, name=token or name="text" (RFC 9112 7.1.1). Several of them, and escapes in
+ * a quoted text, are read by some parsers and not by others.
+ */
+static int extension_next(const struct strict_chunks *c, uint8_t byte) {
+    bool token = classes[byte] & TCHAR, ends = byte == '\r';
+    switch (c->state) {
+    case IN_EXTENSION:
+        if (c->extension > 0 && (ends || byte == '='))
+            return ends ? AT_SIZE_LF : AT_EXTENSION_VALUE;
+        return token ? IN_EXTENSION : -1;
+    case AT_EXTENSION_VALUE:
+        return byte == '"' ? IN_EXTENSION_QUOTED : token ? IN_EXTENSION_TOKEN : -1;
+    case IN_EXTENSION_TOKEN:
+        return ends ? AT_SIZE_LF : token ? IN_EXTENSION_TOKEN : -1;
+    case IN_EXTENSION_QUOTED:
+        if (byte == '"')
+            return AFTER_EXTENSION;
+        return (classes[byte] & VALUE) && byte < 0x80 && byte != '\\' ? IN_EXTENSION_QUOTED : -1;
+    default:
+        return ends ? AT_SIZE_LF : -1;
     }
-    if (byte >= 0x80 || !(classes[byte] & VALUE))
-        return refuse_chunk(c, "a control byte in a chunk extension");
+}
+
+static int on_extension(struct strict_chunks *c, uint8_t byte) {
+    int next = extension_next(c, byte);
+    if (next < 0)
+        return refuse_chunk(c, "a chunk extension that is not one name with at most one value");
+    c->state = next;
+    if (next == AT_SIZE_LF)
+        return 0;
     c->extension++;
     c->extensions++;
     if (c->extension > EXTENSION_MAX || over_budget(c))
@@ -361,8 +389,16 @@ static int on_data_end(struct strict_chunks *c, uint8_t byte) {
 
 static int on_chunk_byte(struct strict_chunks *c, uint8_t byte) {
     static int (*const steps[])(struct strict_chunks *, uint8_t) = {
-        [AT_SIZE] = on_size,       [IN_SIZE] = on_size_end,    [IN_EXTENSION] = on_extension,
-        [AT_SIZE_LF] = on_size_lf, [AT_DATA_CR] = on_data_end, [AT_DATA_LF] = on_data_end,
+        [AT_SIZE] = on_size,
+        [IN_SIZE] = on_size_end,
+        [IN_EXTENSION] = on_extension,
+        [AT_EXTENSION_VALUE] = on_extension,
+        [IN_EXTENSION_TOKEN] = on_extension,
+        [IN_EXTENSION_QUOTED] = on_extension,
+        [AFTER_EXTENSION] = on_extension,
+        [AT_SIZE_LF] = on_size_lf,
+        [AT_DATA_CR] = on_data_end,
+        [AT_DATA_LF] = on_data_end,
     };
     return steps[c->state](c, byte);
 }

@@ -404,6 +404,9 @@ static void test_sm_14_chunk_extensions_are_bounded_and_dropped(void **state) {
     static const struct case_of cases[] = {
         TAKEN(CHUNKED("1;a=b\r\nZ\r\n0;last\r\n\r\n"),
               "POST origin [] [/] host=a chunked:0 1.1 keep <Z>END{}EOF"),
+        /* What Debian 12's llhttp does not read, and later ones do. */
+        REFUSED(CHUNKED("1;a=b;c=d\r\nZ\r\n0\r\n\r\n"), 400),
+        REFUSED(CHUNKED("1;a=\"\\\"\"\r\nZ\r\n0\r\n\r\n"), 400),
         REFUSED(CHUNKED("1;a=\"\n\"\r\nZ\r\n0\r\n\r\n"), 400),
         REFUSED(CHUNKED("1;a\nZ\r\n0\r\n\r\n"), 400),
         REFUSED(CHUNKED("1;a=\x01\r\nZ\r\n0\r\n\r\n"), 400),
@@ -453,6 +456,10 @@ static void test_sm_15_trailers_are_kept_apart(void **state) {
         TAKEN(CHUNKED("1\r\nZ\r\n0\r\nAuthorization: x\r\nHost: evil\r\nX-Ok:  1\r\n\r\n") GET(""),
               "POST origin [] [/] host=a chunked:0 1.1 keep <Z>"
               "END{authorization=x;host=evil;x-ok=1;}" PLAIN "END{}EOF"),
+        /* Debian 12's llhttp takes the first one of these. */
+        REFUSED(CHUNKED("0\r\nContent-Length: 5\r\n\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nX: a\r\ncontent-LENGTH: x\r\n\r\n"), 400),
+        REFUSED(CHUNKED("0\r\nTransfer-Encoding: chunked\r\n\r\n"), 400),
         REFUSED(CHUNKED("0\r\nX: a\r\n b\r\n\r\n"), 400),
         REFUSED(CHUNKED("0\r\nX : a\r\n\r\n"), 400),
         REFUSED(CHUNKED("0\r\nX: \x01\r\n\r\n"), 400),
@@ -595,6 +602,7 @@ static void test_sm_23_the_request_line_has_one_form(void **state) {
         REFUSED("GET\r\n\r\n", 400),
         REFUSED("get / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
         REFUSED("FOO / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
+        REFUSED("QUERY / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
         REFUSED("GETT / HTTP/1.1\r\nHost: a\r\n\r\n", 501),
         REFUSED("GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
         REFUSED("OPTIONS ** HTTP/1.1\r\nHost: a\r\n\r\n", 400),

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "http/strict.h"
@@ -111,6 +112,15 @@ static void test_a_large_chunk_is_counted_not_kept(void **state) {
     assert_int_equal(c.left, INT64_MAX - 1000000);
 }
 
+static void check_line(size_t number, struct view line, enum strict_piece wanted) {
+    struct strict_chunks c;
+    size_t used;
+    struct view data;
+    strict_chunks_init(&c, 100);
+    if (strict_chunks_next(&c, line, &used, &data) != wanted)
+        fail_msg("case %zu: %.*s", number, (int)line.n, (const char *)line.p);
+}
+
 static void test_a_chunk_that_no_body_can_hold_is_refused(void **state) {
     (void)state;
     static const struct {
@@ -124,15 +134,33 @@ static void test_a_chunk_that_no_body_can_hold_is_refused(void **state) {
         {VIEW("00000000000000001\r\n"), STRICT_BAD},
         {VIEW("1;\x7f\r\n"), STRICT_BAD},
         {VIEW("1;\x80\r\n"), STRICT_BAD},
-        {VIEW("1; \ta=\"b\"\r\n"), STRICT_MORE},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct strict_chunks c;
-        size_t used;
-        struct view data;
-        strict_chunks_init(&c, 100);
-        if (strict_chunks_next(&c, cases[i].line, &used, &data) != cases[i].piece)
-            fail_msg("case %zu", i);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_line(i, cases[i].line, cases[i].piece);
+}
+
+static void test_sm_14_a_chunk_extension_is_one_name_with_at_most_one_value(void **state) {
+    (void)state;
+    static const struct view good[] = {
+        VIEW("a"), VIEW("a=b"), VIEW("a=\"\""), VIEW("a=\"b;c=, \t\""), VIEW("!#~=|"),
+    };
+    static const struct view bad[] = {
+        VIEW(""),      VIEW(";"),         VIEW(";a"),         VIEW("=b"),
+        VIEW("a="),    VIEW("a;b"),       VIEW("a=b;c"),      VIEW("a=b;c=d"),
+        VIEW("a=b=c"), VIEW("a=\"b\";c"), VIEW("a=\"\\\"\""), VIEW("a=\"\\a\""),
+        VIEW("a=\"b"), VIEW("a=\"b\"c"),  VIEW("a=b\""),      VIEW(" a"),
+        VIEW("a =b"),  VIEW("a= b"),      VIEW("a "),         VIEW("a=\"b\" "),
+        VIEW("\"a\""), VIEW("a@"),        VIEW("a=\"\x01\""), VIEW("a=\"\x80\""),
+        VIEW("\ta"),
+    };
+    char line[64];
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        snprintf(line, sizeof line, "1;%.*s\r\n", (int)good[i].n, (const char *)good[i].p);
+        check_line(i, view_str(line), STRICT_MORE);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        snprintf(line, sizeof line, "1;%.*s\r\n", (int)bad[i].n, (const char *)bad[i].p);
+        check_line(i, view_str(line), STRICT_BAD);
     }
 }
 
@@ -146,6 +174,7 @@ int main(void) {
         cmocka_unit_test(test_a_head_without_end_is_refused_at_its_limit),
         cmocka_unit_test(test_a_large_chunk_is_counted_not_kept),
         cmocka_unit_test(test_a_chunk_that_no_body_can_hold_is_refused),
+        cmocka_unit_test(test_sm_14_a_chunk_extension_is_one_name_with_at_most_one_value),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

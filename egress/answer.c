@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { READ_SIZE = 16 * 1024, DECODE_AHEAD = 64 * 1024, PLAIN_AHEAD = 256 * 1024 };
+enum { READ_SIZE = 16 * 1024, DECODE_AHEAD = 16 * 1024, PLAIN_AHEAD = 64 * 1024 };
 enum {
     NAME_LOOKED_AT = 1024,      /* a longer field name is taken out of a scanned answer */
     INTERIM_MAX = 8,            /* 1xx heads of one answer */

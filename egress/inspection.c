@@ -5,8 +5,17 @@
 
 #include <stdlib.h>
 
-/* Deflate grows a byte to 1032 at most: this much at once keeps the answer within a channel's bounds. */
-enum { DECODE_PIECE = 4096, DECODE_QUEUE = 256 * 1024 };
+/*
+ * Deflate grows a byte to 1032 at most: this much at once keeps the answer within a channel's bounds.
+ * Where a body grows much, pieces become smaller, so that an answer that nobody takes stays small.
+ */
+enum {
+    DECODE_PIECE = 4096,
+    PIECE_LEAST = 64,
+    PIECE_FIRST = 256,
+    GROWN = 64 * 1024,
+    DECODE_QUEUE = 256 * 1024
+};
 
 struct inspection {
     uint32_t id;
@@ -15,6 +24,8 @@ struct inspection {
     bool decodes;
     struct buf queue; /* decoding: not yet handed over */
     size_t in_hand;   /* decoding: handed over and not yet consumed */
+    size_t piece;     /* decoding: the most to hand over next */
+    size_t grown;     /* decoding: what the last piece has become so far */
     bool ended, end_sent;
 };
 
@@ -29,6 +40,7 @@ struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum insp
     i->lane = l;
     i->exchange = ex;
     i->decodes = job == INSPECT_GUNZIP || job == INSPECT_INFLATE;
+    i->piece = PIECE_FIRST;
     buf_init(&i->queue, DECODE_QUEUE);
     if (table_put(&l->jobs, i->id, i) != 0) {
         free(i);
@@ -52,10 +64,23 @@ void inspection_free(struct inspection *i) {
     free(i);
 }
 
+static void adapt_piece(struct inspection *i) {
+    if (i->grown > GROWN)
+        i->piece = i->piece * GROWN / i->grown;
+    else if (i->grown < GROWN / 4)
+        i->piece *= 2;
+    if (i->piece < PIECE_LEAST)
+        i->piece = PIECE_LEAST;
+    if (i->piece > DECODE_PIECE)
+        i->piece = DECODE_PIECE;
+    i->grown = 0;
+}
+
 static void hand_over(struct inspection *i) {
     struct lane *l = i->lane;
     if (i->in_hand == 0 && buf_len(&i->queue) > 0) {
-        struct view piece = view_head(buf_view(&i->queue), DECODE_PIECE);
+        adapt_piece(i);
+        struct view piece = view_head(buf_view(&i->queue), i->piece);
         channel_send(l->inspect, INSPECT_DATA, i->id, 0, piece);
         i->in_hand = piece.n;
         buf_consume(&i->queue, piece.n);
@@ -99,6 +124,7 @@ static int take_plain(struct inspection *i, struct reader *r) {
     if (r->bad || !i->decodes || consumed > i->in_hand)
         return ERR_BAD;
     i->in_hand -= consumed;
+    i->grown += r->rest.n;
     answer_decoded(i->exchange, r->rest);
     return 0;
 }

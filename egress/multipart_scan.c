@@ -34,6 +34,7 @@ struct disposition {
     struct view name, filename, id;         /* id: Content-ID, which some take for a name */
     unsigned fields, names, filenames, ids; /* how many there were */
     bool encoded;                           /* filename* */
+    bool request;                           /* the content is an HTTP message */
 };
 
 static bool is_token(struct view v) {
@@ -117,6 +118,11 @@ static bool read_head(struct view head, struct disposition *d) {
         if (view_equal_nocase(name, VIEW("content-disposition")) &&
             !read_disposition(view_trim(value), d))
             return false;
+        if (view_equal_nocase(name, VIEW("content-type"))) {
+            struct view type = view_trim(value);
+            d->request = d->request || view_equal_nocase(view_trim(view_cut(&type, ';')),
+                                                         VIEW("application/http"));
+        }
         if (view_equal_nocase(name, VIEW("content-id"))) {
             d->id = view_trim(value);
             d->ids++;
@@ -219,6 +225,8 @@ static enum body_step begin_content(struct multipart_scan *s) {
         return malformed(s);
     if (is_odd(d.name) || (d.names == 0 && (is_odd(d.filename) || is_odd(d.id))))
         return body_bad(&s->member, "a part's name is encoded, or says how others are");
+    if (d.request)
+        return body_bad(&s->member, "a request within a part, which no operation could judge");
     s->credential = is_credentials_part(&s->member, &d);
     s->state = MULTIPART_CONTENT;
     s->line.at = s->bare.at = 0;

@@ -12,6 +12,8 @@
  * "name*", "name*0", a name that is an encoded word or "_charset_", or a backslash before
  * a quote.
  *
+ * A part of type application/http is a request of its own, as batch interfaces take them: refused.
+ *
  * A signed upload form (PV-05) is found by the fields that carry the signer
  * (x-amz-credential, AWSAccessKeyId, ...); what these names are is for
  * policy/credential_name.c to say, and "key" there is an object's key.

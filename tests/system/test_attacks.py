@@ -1,9 +1,11 @@
 """What an attacker in a sandbox tried, each as the shortest way to show that it fails."""
 import base64
+import gzip
 import hashlib
 import os
 import signal
 import threading
+import time
 
 from helpers import POLICY, SECRET, ask, ask_quietly, head, open_tls, small_place
 from place import Report, read_all, wait_for
@@ -179,11 +181,34 @@ def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
         assert got.body == b"stored: " + b"*" * len(SECRET), got
 
 
+def memory_of(pid):
+    """Resident, in KiB."""
+    with open("/proc/%d/status" % pid) as f:
+        return int(next(line for line in f if line.startswith("VmRSS")).split()[1])
+
+
+def rx_compressed_answers_that_nobody_reads_stay_small(place):
+    body = gzip.compress(bytes(4 << 20))
+    place.upstream.script = lambda r, s: answer(body, b"Content-Encoding: gzip\r\n")
+    assert ask(place).status == 200
+    egress = place.pids()[("egress", 1)]
+    before, streams = memory_of(egress), []
+    for _ in range(60):
+        streams.append(open_tls(place))
+        streams[-1].sendall(head(place, "GET /v1/items", placeholder=place.placeholder("a", "demo-key")))
+    assert wait_for(lambda: len(place.upstream.requests) >= 61, 20)
+    time.sleep(1)
+    assert memory_of(egress) - before < 60 * 400, "%d KiB for 60" % (memory_of(egress) - before)
+    for stream in streams:
+        stream.close()
+
+
 def main():
     report = Report()
     with small_place() as place:
         for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,
                      p9_a_request_that_is_sent_again_is_recorded_again,
+                     rx_compressed_answers_that_nobody_reads_stay_small,
                      p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,

@@ -55,6 +55,7 @@ enum limit {
     LIMIT_INSPECT_BYTES, /* bytes an inspected body may grow to when decoded, per piece */
     LIMIT_INSPECT_RATIO, /* decoded to encoded bytes of a whole body */
     /* audit */
+    LIMIT_REFUSALS,      /* refusals of a lane a second that get a record each */
     LIMIT_AUDIT_FILE,    /* bytes until the log is rotated */
     LIMIT_AUDIT_KEEP,    /* rotated files kept; 0: all */
     LIMIT_HEAD_INTERVAL, /* seconds between signed heads */

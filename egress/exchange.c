@@ -176,8 +176,9 @@ static void send_refusal(struct exchange *ex) {
     bool challenge = ex->verdict.service &&
                      !view_is_empty(service_credential(ex->verdict.service)) &&
                      service_place(ex->verdict.service)->place != PLACE_HEADER;
+    bool listed = !ex->decided && trail_lists(l, &ex->trail);
     uint16_t status = refusal_status(ex->trail.verdict.reason, challenge);
-    if (!ex->decided && trail_decide(l, &ex->trail, status) != 0)
+    if (listed && trail_decide(l, &ex->trail, status) != 0)
         log_warn("refusal of exchange %u is not in the audit log", ex->id);
     refusal_make(&r, &ex->trail, challenge);
     ex->status = status;
@@ -367,7 +368,7 @@ static void end_gone(struct exchange *ex, enum reason why, struct view detail) {
         ex->trail.verdict.reason = why;
         ex->trail.detail = detail;
         ex->trail.generation = ex->generation ? ex->generation->number : 0;
-        if (trail_decide(ex->lane, &ex->trail, 0) != 0)
+        if (trail_lists(ex->lane, &ex->trail) && trail_decide(ex->lane, &ex->trail, 0) != 0)
             log_warn("the end of exchange %u is not in the audit log", ex->id);
     }
     exchange_finish(ex, why, detail);
@@ -553,6 +554,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
     } while (v.found);
     upstream_sweep(l, v.now);
     lease_sweep(l, v.now);
+    trail_sweep(l);
 }
 
 static void find_crowded(void *ctx, uint32_t id, void *object) {

@@ -42,6 +42,9 @@ struct lane {
     uint64_t newest_record; /* its number in our stream */
     uint8_t salt[32];
 
+    struct bucket listed; /* refusals that may have a record of their own */
+    uint64_t unlisted;    /* those that had none since the last event */
+
     /* ask.c */
     struct table asks;
     uint32_t last_ask;

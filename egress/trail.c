@@ -293,3 +293,29 @@ void trail_suspended(struct lane *l, struct view sandbox, const char *credential
     if (hand_over(l) != 0)
         log_warn("the suspension is not in the audit log");
 }
+
+/* ---- refusals without end ---- */
+
+bool trail_lists(struct lane *l, struct trail *t) {
+    if (!l->now || bucket_take(&l->listed, loop_now(l->loop), 60 * lane_limit(l, LIMIT_REFUSALS)))
+        return true;
+    l->unlisted++;
+    t->verdict = (struct verdict){.reason = REASON_RATE, .swap = -1};
+    snprintf(t->id, sizeof t->id, "unlisted");
+    return false;
+}
+
+void trail_sweep(struct lane *l) {
+    char detail[64];
+    if (l->unlisted == 0)
+        return;
+    snprintf(detail, sizeof detail, "%llu refusals", (unsigned long long)l->unlisted);
+    record_begin(&l->record, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(&l->record, FIELD_EVENT, "refusals_unlisted");
+    record_str(&l->record, FIELD_REASON, reason_info(REASON_RATE)->code);
+    record_str(&l->record, FIELD_DETAIL, detail);
+    record_str(&l->record, FIELD_SANDBOX, l->now->names);
+    record_number(&l->record, FIELD_LANE, l->id);
+    if (hand_over(l) == 0)
+        l->unlisted = 0;
+}

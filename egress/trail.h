@@ -38,6 +38,12 @@ struct outcome {
  * allow the caller refuses with REASON_AUDIT_UNAVAILABLE. status: what a refusal is answered with.
  */
 MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
+/*
+ * Whether a refusal gets a record of its own. If not (LIMIT_REFUSALS), it is counted, and its reason becomes
+ * REASON_RATE; trail_sweep, once a second, records how many there were.
+ */
+bool trail_lists(struct lane *l, struct trail *t);
+void trail_sweep(struct lane *l);
 /* The decision is in the kernel, with durable on the disk. When that changes, exchange_recorded is called. */
 bool trail_holds(const struct lane *l, const struct trail *t, bool durable);
 /* An event, before the request of a recorded decision leaves for another time; as trail_decide. */

@@ -44,7 +44,7 @@ static void refuse_open(struct lane *l, uint32_t id, struct trail *t) {
     struct refusal r;
     struct buf head;
     l->refusals++;
-    if (trail_decide(l, t, refusal_status(t->verdict.reason, false)) != 0 &&
+    if (trail_lists(l, t) && trail_decide(l, t, refusal_status(t->verdict.reason, false)) != 0 &&
         t->verdict.reason != REASON_AUDIT_UNAVAILABLE)
         log_warn("refusal %s is not in the audit log", t->id);
     refusal_make(&r, t, false);
@@ -140,7 +140,7 @@ static void tunnel_record(struct lane *l, struct tunnel *t, enum reason why, str
                           .verdict = {.reason = why, .swap = -1}};
     t->recorded = true;
     l->refusals++;
-    if (trail_decide(l, &trail, 0) != 0)
+    if (trail_lists(l, &trail) && trail_decide(l, &trail, 0) != 0)
         log_warn("tunnel %u's end is not in the audit log", t->id);
 }
 

@@ -125,17 +125,32 @@ static void on_body_waited(evutil_socket_t fd, short what, void *ctx) {
     struct exchange *ex = ctx;
     (void)fd;
     (void)what;
+    if (ex->body_ended) {
+        exchange_refuse(ex, REASON_INSPECT_UNAVAILABLE, VIEW("the body was not looked at in time"));
+        return;
+    }
     ex->body_whole = true;
     exchange_advance(ex);
 }
 
-/* A client that sends bit by bit is not held up for long. */
+/*
+ * A client that sends bit by bit is not held up for long. Once all has come it is inspect that is
+ * waited for, which may have to be started first.
+ */
 static void wait_for_body(struct exchange *ex) {
     struct timeval t = {0, WAIT_MS * 1000};
+    if (ex->body_ended)
+        t = (struct timeval){(time_t)lane_limit(ex->lane, LIMIT_ASK_TIME), 0};
     if (!ex->body_wait)
         ex->body_wait = event_new(loop_base(ex->lane->loop), -1, 0, on_body_waited, ex);
-    if (ex->body_wait && !event_pending(ex->body_wait, EV_TIMEOUT, NULL))
+    if (ex->body_wait && (ex->body_ended || !event_pending(ex->body_wait, EV_TIMEOUT, NULL)))
         event_add(ex->body_wait, &t);
+}
+
+static void stop_waiting(struct exchange *ex) {
+    ex->body_whole = true;
+    if (ex->body_wait)
+        event_del(ex->body_wait);
 }
 
 static void body_came(struct exchange *ex) {
@@ -146,8 +161,8 @@ static void body_came(struct exchange *ex) {
     }
     uint64_t half = (uint64_t)ex->window / 2;
     if (judged_whole || buf_len(&ex->body) >= (half < WHOLE ? half : WHOLE))
-        ex->body_whole = true;
-    else if (!ex->body_ended)
+        stop_waiting(ex);
+    else if (!ex->body_whole)
         wait_for_body(ex);
     exchange_advance(ex);
 }

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 
-from helpers import POLICY, SECRET, ask, head, is_served, open_tls, small_place
+from helpers import POLICY, SECRET, all_pids, ask, head, is_served, open_tls, small_place
 from place import Refused, Report, read_all, wait_for
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -153,6 +153,21 @@ def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
         assert wait_for(lambda: ask(place, listener="shared", proxy_fields=identity["a"]).status == 200, 5)
 
 
+def p10_a_body_that_inspect_does_not_look_at_does_not_leave(_):
+    """Whether inspect must be started first or does not answer: a small body is judged whole or refused."""
+    with small_place(config="limit ask-time 1\n") as place:
+        json = {"body": b'{"a":1}', "fields": "Content-Type: application/json\r\n"}
+        silent = all_pids(place)[("inspect", 1)]
+        place.upstream.forget()
+        os.kill(silent, signal.SIGSTOP)
+        try:
+            assert ask(place, "POST /v1/items", **json).reason == "inspect_unavailable"
+            assert not place.upstream.requests + place.upstream.broken, "bytes left that nobody had looked at"
+        finally:
+            os.kill(silent, signal.SIGCONT)
+        assert ask(place, "POST /v1/items", **json).status == 200
+
+
 def p10_a_process_that_says_nothing_has_no_veto(place):
     before = place.pids()
     stuck = before[("proxy", 2)]
@@ -190,7 +205,8 @@ def main():
                      a_lane_that_is_killed_comes_back_once,
                      p10_a_process_that_says_nothing_has_no_veto):
             report.run(test, place)
-    for test in (rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
+    for test in (p10_a_body_that_inspect_does_not_look_at_does_not_leave,
+                 rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
                  rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up,
                  rx_04_on_a_shared_listener_nobody_shuts_the_others_out):
         report.run(test, None)

@@ -20,7 +20,8 @@ enum {
 
 /* broker to egress */
 enum {
-    LEASE = 1, /* same id. u32 version of the secret, u32 seconds, block secret */
+    /* same id. u32 version of the secret, u32 seconds, u16 how many bytes at its beginning placeholders have as well, block secret */
+    LEASE = 1,
     /* same id. u16 enum reason: not_ready (another generation), placeholder_wrong_identity (not issued for this sandbox
      * and credential, or ended), placeholder_wrong_destination (not granted at this authority), broker_unavailable (the
      * vault is locked or cannot be read), audit_unavailable */

@@ -4,6 +4,7 @@
 #include "broker/issue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct lane {
     struct lender *lender;
@@ -57,10 +58,12 @@ static void refuse(struct channel *ch, const struct message *m, enum reason reas
 }
 
 static void lend(const struct custody *c, struct channel *ch, const struct message *m,
-                 struct view secret, uint32_t version) {
+                 const struct journal_lease *ask, struct view secret) {
+    const struct vault_secret *s = inventory_secret(vault_inventory(c->vault), ask->credential);
     struct buf *b = channel_begin(ch, LEASE, m->id, m->generation);
-    buf_put_u32(b, version);
+    buf_put_u32(b, ask->version);
     buf_put_u32(b, (uint32_t)c->mandate->limits.v[LIMIT_LEASE_TIME]);
+    buf_put_u16(b, (uint16_t)strlen(s->like));
     buf_put_block(b, secret);
     channel_end(ch);
 }
@@ -86,7 +89,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     if (journal_lease(c->journal, &ask) != 0)
         ask.reason = REASON_AUDIT_UNAVAILABLE;
     if (ask.reason == REASON_ALLOWED)
-        lend(c, ch, m, buf_view(&secret), ask.version);
+        lend(c, ch, m, &ask, buf_view(&secret));
     else
         refuse(ch, m, ask.reason);
     ask.reason == REASON_ALLOWED ? c->lent++ : c->refused++;

@@ -435,8 +435,9 @@ static bool borrow_for_guard(struct exchange *ex) {
             : generation_placeholder(ex->generation, view_str(ex->sandbox), credential);
     if (!fingerprint || view_cstr(credential, key.credential, sizeof key.credential) != 0)
         return false;
+    upstream_key_seal(&key);
     ex->state = EXCHANGE_LEASING;
-    lease_get(ex->lane, &key, fingerprint, 0, ex);
+    lease_get(ex->lane, &key, fingerprint, ex);
     return true;
 }
 
@@ -449,9 +450,7 @@ void exchange_advance(struct exchange *ex) {
         return;
     }
     ex->state = EXCHANGE_LEASING;
-    size_t placeholder = ex->materials.at[ex->verdict.swap].token.n;
-    lease_get(ex->lane, &ex->upstream->key, ex->fingerprint, placeholder - PLACEHOLDER_CORE_SIZE,
-              ex);
+    lease_get(ex->lane, &ex->upstream->key, ex->fingerprint, ex);
 }
 
 void exchange_connecting(struct exchange *ex, struct upstream *u) {

@@ -221,13 +221,12 @@ static void ask_broker(struct lane *l, struct lease *lease) {
 }
 
 static struct lease *lease_new(struct lane *l, const struct upstream_key *key,
-                               const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix) {
+                               const uint8_t fingerprint[FINGERPRINT_SIZE]) {
     struct lease *lease = calloc(1, sizeof *lease);
     if (!lease)
         return NULL;
     lease->lane = l;
     lease->key = *key;
-    lease->prefix = prefix;
     memcpy(lease->fingerprint, fingerprint, FINGERPRINT_SIZE);
     buf_init_secret(&lease->secret, SECRET_MAX);
     lease->give_up = loop_now(l->loop) + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
@@ -248,7 +247,7 @@ static bool wait_for(struct lease *lease, struct exchange *ex) {
 }
 
 void lease_get(struct lane *l, const struct upstream_key *key,
-               const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix, struct exchange *ex) {
+               const uint8_t fingerprint[FINGERPRINT_SIZE], struct exchange *ex) {
     struct lease *lease = lease_find(l, key);
     if (lease && buf_len(&lease->secret) > 0 && lease->expires <= loop_now(l->loop)) {
         lease_free(l, lease);
@@ -260,7 +259,7 @@ void lease_get(struct lane *l, const struct upstream_key *key,
     }
     bool asked = lease != NULL;
     if (!lease)
-        lease = lease_new(l, key, fingerprint, prefix);
+        lease = lease_new(l, key, fingerprint);
     if (!lease || !wait_for(lease, ex)) {
         exchange_not_lent(ex, REASON_TOO_MANY);
         return;
@@ -292,6 +291,7 @@ int lease_take(struct lane *l, struct message *m) {
     struct reader r = reader_of(m->body);
     read_u32(&r); /* version: broker records it */
     uint32_t seconds = read_u32(&r);
+    uint16_t prefix = read_u16(&r);
     struct view secret = read_block(&r, SECRET_MAX);
     if (!read_done(&r) || secret.n == 0)
         return ERR_BAD;
@@ -300,6 +300,7 @@ int lease_take(struct lane *l, struct message *m) {
         return 0;
     lease->ask = 0;
     buf_put(&lease->secret, secret);
+    lease->prefix = prefix;
     lease->expires = loop_now(l->loop) + seconds * SECOND;
     if (!buf_ok(&lease->secret)) {
         refuse_waiting(l, lease, REASON_TOO_MANY);

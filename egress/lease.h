@@ -14,10 +14,10 @@ struct lease;
 /*
  * The secret of the exchange's verdict: exchange_lent or exchange_not_lent is called, perhaps
  * before this returns. An exchange that ends first calls lease_forget. fingerprint is that of the
- * placeholder that was presented, prefix the length of what it has in common with the key by design.
+ * placeholder that was presented.
  */
 void lease_get(struct lane *l, const struct upstream_key *key,
-               const uint8_t fingerprint[FINGERPRINT_SIZE], size_t prefix, struct exchange *ex);
+               const uint8_t fingerprint[FINGERPRINT_SIZE], struct exchange *ex);
 void lease_forget(struct exchange *ex);
 /* Valid within the call of exchange_lent only. */
 struct view lease_secret(const struct lease *lease);

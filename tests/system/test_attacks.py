@@ -166,11 +166,29 @@ def p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes(_):
         assert SECRET.encode() not in read_all(stream)
 
 
+WITH_PUBLIC = POLICY.replace("    operation write", "    operation public anonymous { GET /public }\n    operation write") \
+                    .replace("sandbox a { grant api read write", "sandbox a { grant api read write public") \
+                    .replace("sandbox b { grant api read", "sandbox b { grant api public")
+
+
+def p8_a_secret_that_was_lent_for_the_guard_has_its_public_head(_):
+    """What the placeholder shows of a secret does not count, whichever request comes first."""
+    like = "abcdefghijklmnopqrst"
+    secret = like + "7Gk2Qw9ZxC4vB6nM1aSdF3gH"
+    with small_place(WITH_PUBLIC, secrets={"demo-key": (secret, like)}) as place:
+        for placeholder in (None, place.placeholder("a", "demo-key"), None):
+            target = "GET /v1/items" if placeholder else "GET /public"
+            for shown, hidden in ((secret[:len(like) + 15], False), (secret[:len(like) + 16], True)):
+                place.upstream.script = lambda r, s, shown=shown: answer(b"known: " + shown.encode())
+                got = ask(place, target, placeholder=placeholder)
+                want = "*" * len(shown) if hidden else shown
+                assert got.body == b"known: " + want.encode(), (target, got)
+        leases = [r for r in place.records() if r.get("reason") == "lease" or r.get("event") == "lease"]
+        assert len(leases) == 1, leases
+
+
 def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
-    policy = POLICY.replace("    operation write", "    operation public anonymous { GET /public }\n    operation write") \
-                   .replace("sandbox a { grant api read write", "sandbox a { grant api read write public") \
-                   .replace("sandbox b { grant api read", "sandbox b { grant api public")
-    with small_place(policy) as place:
+    with small_place(WITH_PUBLIC) as place:
         place.upstream.script = lambda r, s: answer(b"stored: " + SECRET.encode())
         got = ask(place, "GET /public", placeholder=None)
         assert got.status == 200 and got.body == b"stored: " + b"*" * len(SECRET), got
@@ -234,6 +252,7 @@ def main():
                  p8_a_field_with_one_part_too_many_is_not_sent,
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,
+                 p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
                  au_a_token_that_was_revoked_ends_what_it_opened,
                  p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes):
         report.run(test, None)

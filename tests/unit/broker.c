@@ -371,6 +371,7 @@ static void assert_lent(const struct got *g, uint32_t version, const char *value
     assert_int_equal(g->id, 7);
     assert_int_equal(read_u32(&r), version);
     assert_int_equal(read_u32(&r), 60);
+    assert_int_equal(read_u16(&r), strlen("sk-"));
     assert_true(view_equal(read_block(&r, SECRET_MAX), view_str(value)));
     assert_true(read_done(&r));
 }

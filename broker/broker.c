@@ -133,8 +133,10 @@ static void on_status(void *ctx, struct buf *out) {
         json_put_number(out, "sandboxes", vault_inventory(c->vault)->n_sandboxes);
     } else {
         buf_init(&trouble, 2 * VAULT_WHY_SIZE);
-        buf_printf(&trouble, "the vault is locked, and requests with a credential are refused: %s",
-                   c->why);
+        buf_printf(
+            &trouble,
+            "the vault is locked, and requests to services with a credential are refused: %s",
+            c->why);
         json_put_text(out, "trouble", buf_view(&trouble));
         buf_free(&trouble);
     }

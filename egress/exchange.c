@@ -424,10 +424,15 @@ void exchange_restart(struct exchange *ex, bool fresh) {
 
 /*
  * An upstream that has seen a secret may repeat it to a request that carries none: the secret is
- * borrowed for the guard, where the sandbox has a placeholder of it. False when it has none.
+ * borrowed for the guard, where the sandbox has a placeholder of it. False when it has none. Whether
+ * it has one is not known while the vault is locked.
  */
 static bool borrow_for_guard(struct exchange *ex) {
     struct view credential = service_credential(ex->verdict.service);
+    if (ex->generation->locked && !view_is_empty(credential)) {
+        exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
+        return true;
+    }
     struct upstream_key key = ex->upstream->key;
     const uint8_t *fingerprint =
         view_is_empty(credential)

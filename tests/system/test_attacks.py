@@ -187,6 +187,19 @@ def p8_a_secret_that_was_lent_for_the_guard_has_its_public_head(_):
         assert len(leases) == 1, leases
 
 
+def p8_an_anonymous_request_waits_for_a_vault_that_is_locked(_):
+    """Whether there is a secret to look for is not known then."""
+    with small_place(WITH_PUBLIC) as place:
+        place.upstream.script = lambda r, s: answer(b"stored: " + SECRET.encode())
+        place.stop()
+        with open(place.path("state", "vault.key"), "w") as f:
+            f.write("0" * 64 + "\n")
+        place.launch()
+        got = ask(place, "GET /public", placeholder=None)
+        assert got.status == 503 and got.reason == "broker_unavailable", got
+        assert ask(place, "GET /", host="open.allowed.test", placeholder=None).status == 200
+
+
 def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
     with small_place(WITH_PUBLIC) as place:
         place.upstream.script = lambda r, s: answer(b"stored: " + SECRET.encode())
@@ -253,6 +266,7 @@ def main():
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,
                  p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
+                 p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
                  au_a_token_that_was_revoked_ends_what_it_opened,
                  p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes):
         report.run(test, None)

@@ -20,18 +20,23 @@ enum { CA_YEARS_DAYS = 3650, KEY_SIZE = 4096 };
 /* ---- directories ---- */
 
 /* Made by root in a state that is the daemon's user's, it is his. */
-static bool prepare(const char *path, const char *state, mode_t mode) {
+static bool prepare(int fd, const char *state, mode_t mode) {
     struct stat st;
-    return chmod(path, mode) == 0 && stat(state, &st) == 0 &&
-           (st.st_uid == geteuid() || chown(path, st.st_uid, st.st_gid) == 0);
+    return fchmod(fd, mode) == 0 && stat(state, &st) == 0 &&
+           (st.st_uid == geteuid() || fchown(fd, st.st_uid, st.st_gid) == 0);
 }
 
 static int open_directory(const char *state, const char *name, mode_t mode, bool make) {
     char path[4096];
     snprintf(path, sizeof path, "%s%s%s", state, *name ? "/" : "", name);
-    if (make && mkdir(path, mode) == 0 && !prepare(path, state, mode))
+    bool made = make && mkdir(path, mode) == 0;
+    /* Whoever owns the state may have put a link in the place of what was made. */
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : 0));
+    if (made && fd >= 0 && !prepare(fd, state, mode)) {
+        close(fd);
         return -1;
-    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    }
+    return fd;
 }
 
 static bool find_public(const char *state, char out[PATH_MAX]) {

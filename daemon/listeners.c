@@ -139,20 +139,16 @@ static int open_unix(const char *path, mode_t mode) {
         errno = EADDRINUSE;
         return -1;
     }
-    /* Nobody else may connect between bind and chmod. */
-    mode_t before = umask(0177);
+    /* Not by chmod: in a folder of somebody else the path may name another file by then. */
+    mode_t before = umask(~mode & 0777);
     fd = open_socket(AF_UNIX, &to, size);
     umask(before);
-    if (fd >= 0 && chmod(path, mode) != 0) {
-        close(fd);
-        return -1;
-    }
     return fd;
 }
 
 /* False with a line in the log. */
 static bool give_away(const struct config_listener *l) {
-    if ((l->owner == NOBODY && l->group == NOBODY) || chown(l->path, l->owner, l->group) == 0)
+    if ((l->owner == NOBODY && l->group == NOBODY) || lchown(l->path, l->owner, l->group) == 0)
         return true;
     log_fatal("%s:%u:%u: the socket %s cannot be given to that owner or group: %s (who is not root "
               "can only give it to a group of his own)",

@@ -97,8 +97,13 @@ static bool check_owner(const char *path) {
 
 static bool give(int dir, const char *path, const char *name, uid_t uid) {
     struct stat st;
-    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_uid == uid || fchownat(dir, name, uid, uid, AT_SYMLINK_NOFOLLOW) == 0)
+    int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    /* A second name may be that of a file elsewhere, which is not ours to give. */
+    bool good = fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_uid == uid ||
+                (st.st_nlink == 1 && fchownat(fd, "", uid, uid, AT_EMPTY_PATH) == 0);
+    if (fd >= 0)
+        close(fd);
+    if (good)
         return true;
     log_fatal("%s/%s: belongs to user %u, and user %u works with it here (line `uids`): `chown -R "
               "%u:%u %s`",

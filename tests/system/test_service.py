@@ -124,6 +124,17 @@ def another_range_of_uids_takes_the_files_over(place):
     assert code(place, "status") == 0 and ask(place).status == 200, place.last
 
 
+def a_second_name_of_a_file_elsewhere_is_not_given_away(place):
+    elsewhere, second = place.path("elsewhere"), place.path("state", "audit", "second")
+    place.write("elsewhere", "")
+    os.link(elsewhere, second)
+    status, said = start_again(place)
+    assert status == 1 and second + ": " in said and os.stat(elsewhere).st_uid == 0, said
+    os.unlink(second)
+    place.launch()
+    assert ask(place).status == 200
+
+
 # ---- a new CA ----
 
 def issuer(place):
@@ -337,7 +348,8 @@ def main():
     if os.getuid() == 0:
         with small_place() as place:
             for test in (what_others_may_write_or_own_is_refused_with_the_remedy,
-                         another_range_of_uids_takes_the_files_over):
+                         another_range_of_uids_takes_the_files_over,
+                         a_second_name_of_a_file_elsewhere_is_not_given_away):
                 if chosen in test.__name__:
                     report.run(test, place)
     if os.getuid() != 0:

@@ -276,6 +276,7 @@ static void start_lane(struct parent *p, uint32_t lane) {
     int pair[2];
     if (channel_pair(pair) != 0) {
         log_warn("lane %u: no descriptors", lane);
+        restart_later(proxy);
         return;
     }
     proxy->lane_fd = pair[0];
@@ -409,7 +410,7 @@ static void on_child(evutil_socket_t fd, short what, void *ctx) {
     (void)what;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         struct process *of = process_by_pid(p, pid);
-        if (of && of->state != PROCESS_DOWN)
+        if (of)
             process_ended(of, status);
     }
 }

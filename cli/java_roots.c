@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include <openssl/err.h>
 #include <openssl/objects.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
@@ -21,11 +22,22 @@ static bool add_root(STACK_OF(PKCS12_SAFEBAG) * *bags, X509 *root, int number) {
                                    (unsigned char *)OBJ_nid2obj(NID_anyExtendedKeyUsage), -1) == 1;
 }
 
+/* The next certificate; one that is broken is passed over, so that those behind it are not lost. NULL: none. */
+static X509 *next_root(BIO *in) {
+    X509 *root;
+    do {
+        ERR_clear_error();
+        root = PEM_read_bio_X509(in, NULL, NULL, NULL);
+    } while (!root && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE);
+    ERR_clear_error();
+    return root;
+}
+
 static int read_roots(struct view pem, STACK_OF(PKCS12_SAFEBAG) * *bags) {
     BIO *in = pem.n <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
     bool ok = in != NULL;
     X509 *root;
-    for (int i = 1; ok && (root = PEM_read_bio_X509(in, NULL, NULL, NULL)); i++) {
+    for (int i = 1; ok && (root = next_root(in)); i++) {
         ok = add_root(bags, root, i);
         X509_free(root);
     }

@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-/* Appends the store of all certificates in pem. ERR_BAD: there is none; ERR_CRYPTO, ERR_LIMIT. */
+/* Appends the store of all certificates in pem. Broken ones are passed over. ERR_BAD: there is none; ERR_CRYPTO, ERR_LIMIT. */
 MUST_USE int java_roots(struct view pem, struct buf *out);
 
 #endif

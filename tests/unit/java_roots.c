@@ -78,6 +78,28 @@ static void every_certificate_is_a_trusted_entry_of_its_own(void **state) {
     buf_free(&store);
 }
 
+static void a_broken_certificate_does_not_hide_those_behind_it(void **state) {
+    static const char *const broken[] = {
+        "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+        "-----BEGIN CERTIFICATE-----\nMAMCAQE=\n-----END X509 CRL-----\n"};
+    (void)state;
+    for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+        struct buf pem, store;
+        buf_init(&pem, 1 << 16);
+        buf_init(&store, 1 << 16);
+        put_root(&pem, 1);
+        buf_put_str(&pem, broken[i]);
+        put_root(&pem, 2);
+        assert_int_equal(java_roots(buf_view(&pem), &store), 0);
+        STACK_OF(PKCS12_SAFEBAG) *bags = bags_of(&store);
+        assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 2);
+        sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
+        buf_free(&pem);
+        buf_free(&store);
+    }
+}
+
 static void a_text_without_a_certificate_is_refused(void **state) {
     struct buf store;
     (void)state;
@@ -103,6 +125,7 @@ static void a_store_that_does_not_fit_is_not_cut(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_certificate_is_a_trusted_entry_of_its_own),
+        cmocka_unit_test(a_broken_certificate_does_not_hide_those_behind_it),
         cmocka_unit_test(a_text_without_a_certificate_is_refused),
         cmocka_unit_test(a_store_that_does_not_fit_is_not_cut),
     };

@@ -340,7 +340,7 @@ enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
     if (result != TLS_DONE)
         return result;
     *n = t->owed < v.n ? t->owed : v.n;
-    t->owed = 0;
+    t->owed -= *n;
     while (*n < v.n && result == TLS_DONE) {
         size_t put = 0;
         struct view rest = view_skip(v, *n);

@@ -38,6 +38,7 @@ static const enum role lane_roles[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
 enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STEADY_SECONDS = 60, STOP_SECONDS = 15 };
 
 static void start_process(struct process *of);
+static void sleep_again(struct process *inspect);
 static void restart_later(struct process *of);
 static void wait_to_restart(struct process *of);
 
@@ -103,6 +104,8 @@ static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
              bad->origin);
     record_event(of->parent, "role_misbehaved", bad->origin);
     process_kill(bad);
+    if (bad->state == PROCESS_ASLEEP)
+        sleep_again(bad);
     return 0;
 }
 
@@ -267,6 +270,12 @@ static void sleep_inspect(struct parent *p, uint32_t lane) {
         stay_down(inspect);
         restart_later(inspect);
     }
+}
+
+/* Egress has given up its end of the channel before anybody was woken. */
+static void sleep_again(struct process *inspect) {
+    stay_down(inspect);
+    sleep_inspect(inspect->parent, inspect->lane);
 }
 
 /* Proxy and egress of a lane are born with a channel between them, and die together. */

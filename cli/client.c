@@ -228,7 +228,7 @@ int client_ask_at(const char *path, uint16_t type, struct view body, int fd, str
 int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
                bool *told) {
     struct config config;
-    bool in_trouble = type == CONTROL_STATUS || type == CONTROL_STOP;
+    bool in_trouble = type == CONTROL_STATUS || type == CONTROL_STOP || type == CONTROL_HEAD;
     int code = in_trouble ? client_place(cli, &config) : client_config(cli, &config);
     if (told)
         *told = code != EXIT_YES;

@@ -22,11 +22,11 @@ int client_place(const struct cli *cli, struct config *out);
 
 /*
  * Asks the daemon one thing and waits for its answer. fd: -1, or a descriptor
- * that goes along (and stays open here). CONTROL_STATUS and CONTROL_STOP get along with
- * client_place. EXIT_YES with the answer's JSON
- * appended to text; otherwise an exit code, after the daemon's or our own
- * sentence was printed. *told, if not NULL, says whether what became of it is
- * known: false means that the daemon may have done it or not.
+ * that goes along (and stays open here). CONTROL_STATUS, CONTROL_STOP and CONTROL_HEAD
+ * get along with client_place. EXIT_YES with the answer's JSON appended to text;
+ * otherwise an exit code, after the daemon's or our own sentence was printed.
+ * *told, if not NULL, says whether what became of it is known: false means that
+ * the daemon may have done it or not.
  */
 int client_ask(const struct cli *cli, uint16_t type, struct view body, int fd, struct buf *text,
                bool *told);

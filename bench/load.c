@@ -26,8 +26,13 @@ static const char usage[] =
     "idle mode prints READY, waits for a line on standard input, then uses each\n"
     "connection again. sse mode expects -p /sse/N/MS.\n";
 
-struct options o = {
-    .hosts = 1, .conns = 1, .rounds = 1, .path = "/echo", .requests = 1000, .seconds = 30, .want_len = -1};
+struct options o = {.hosts = 1,
+                    .conns = 1,
+                    .rounds = 1,
+                    .path = "/echo",
+                    .requests = 1000,
+                    .seconds = 30,
+                    .want_len = -1};
 const char *const mode_names[MODES] = {"keepalive", "handshake", "bulk", "idle", "sse"};
 int ep;
 struct conn *conns, **spare;

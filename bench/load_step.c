@@ -248,7 +248,8 @@ static bool step_tunnel(struct conn *c) {
         finish(c, true);
         return next(c);
     }
-    if (o.refusal > 0 || strncmp(c->in.p, "HTTP/1.", 7) != 0 || strncmp(c->in.p + 9, "200", 3) != 0) {
+    if (o.refusal > 0 || strncmp(c->in.p, "HTTP/1.", 7) != 0 ||
+        strncmp(c->in.p + 9, "200", 3) != 0) {
         c->in.p[strcspn(c->in.p, "\r\n")] = '\0';
         return fail(c, E_PROXY, c->in.p);
     }

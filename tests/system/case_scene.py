@@ -18,6 +18,11 @@ from place import wait_for
 WORDS = {"dns", "resolver", "own", "dialled", "certificate", "server", "hello", "connections"}
 BYTES = {"alpn", "first", "instead", "greets", "hello", "data", "raw"}
 LISTS = {"extension", "extensions"}
+DIFFERENCES = {
+    "certificate": {"names", "subject", "days", "key", "digest", "from"} | LISTS,
+    "server": {"versions", "ciphers", "dh", "chain", "alpn", "no-alpn", "staple", "asks", "demands", "first", "instead", "greets",
+               "hello", "resets", "closes", "resets-once", "renegotiates", "closes-well"},
+}
 
 
 def in_own_network():
@@ -45,6 +50,8 @@ def differences(case, word, values):
     told = {}
     for line in case.words(word):
         name, _, rest = values.fill(line).partition(" ")
+        if name not in DIFFERENCES[word]:
+            raise SystemExit("%s: %s %s?" % (case.at, word, name))
         value = string_of(rest.strip(), values)
         value = value if name in BYTES else value.decode("latin-1")
         if name in LISTS:

@@ -601,6 +601,8 @@ class Runner:
         if self.place.resolver:
             self.place.resolver.asked.clear()
         up.script = self._script(reply, reply_at, case.has("hangup"))
+        if not self.place.scene and any(case.has(word) for word in SURROUNDINGS):
+            raise SystemExit("%s: nothing surrounds the daemon here" % case.at)
         if self.place.scene:
             self.place.scene.begin(case, values, self._aim(case, values)[1].rsplit(":", 1)[0].strip("[]"))
         begun = time.monotonic()

@@ -595,6 +595,8 @@ static int prepare(struct parent *p) {
     buf_init(&p->registry, CHANNEL_BODY_MAX);
     p->loop = loop_new();
     p->text = p->loader_fd = -1;
+    if (!places_check(p))
+        return 1;
     if (!places_claim(p))
         return 3;
     if (!p->loop || !watch_signals(p) || !places_prepare(p))

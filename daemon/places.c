@@ -146,6 +146,12 @@ static bool make_directory(const struct parent *p, enum role role) {
     return give_files(path, uid);
 }
 
+bool places_check(const struct parent *p) {
+    char ca[4096];
+    snprintf(ca, sizeof ca, "%s/ca", p->config.state);
+    return check_owner(p->config.state) && check_owner(ca);
+}
+
 /* A lock of the process, not of the descriptor: the roles do not inherit it, and it ends with us. */
 bool places_claim(const struct parent *p) {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET}, holder = lock;
@@ -180,10 +186,7 @@ bool places_prepare(const struct parent *p) {
                   p->config_file, (unsigned long long)needed);
         return false;
     }
-    char ca[4096];
-    snprintf(ca, sizeof ca, "%s/ca", p->config.state);
-    return check_owner(p->config.state) && check_owner(ca) && make_directory(p, ROLE_BROKER) &&
-           make_directory(p, ROLE_AUDIT);
+    return make_directory(p, ROLE_BROKER) && make_directory(p, ROLE_AUDIT);
 }
 
 /* ---- files ---- */

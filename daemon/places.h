@@ -13,6 +13,8 @@ bool places_separate(void);
  * `uids`: the first eight are the shared roles', then one for each lane.
  */
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane);
+/* Whether nobody else may write where the state is. False with a line in the log; nothing was made. */
+bool places_check(const struct parent *p);
 /* Takes the state directory for this process until it ends. False with a line in the log, which names who has it. */
 bool places_claim(const struct parent *p);
 /* Makes vault/ and audit/ for their owners, checks modes. False with a line in the log. */

@@ -1,4 +1,5 @@
 """Theme RX: at each number the newcomer is refused, others go on, and the audit still works. RF-08: time tells nothing."""
+import concurrent.futures
 import os
 import re
 import socket
@@ -277,11 +278,8 @@ def rx_10_without_memory_no_check_is_skipped_and_nothing_crashes(place):
                 with open("/proc/%d/statm" % p) as f:
                     used = int(f.read().split()[0]) * 4096
                 confine(place, p, "as", used + spare)
-            threads = [threading.Thread(target=press, args=(place, i)) for i in range(12)]
-            for t in threads:
-                t.start()
-            for t in threads:
-                t.join()
+            with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                list(pool.map(press, [place] * 12))
             quick(place)
             for p in lane:
                 confine(place, p, "as", "unlimited")
@@ -294,7 +292,7 @@ def rx_10_without_memory_no_check_is_skipped_and_nothing_crashes(place):
     assert not re.search("ended: signal (?!9$)", place.log()[before:], re.M), place.log()[before:]
 
 
-def press(place, number):
+def press(place):
     body = b"z" * 300000
     for fields in ("", "Content-Type: image/png\r\n"):
         for key in ("own", ATTACKER):

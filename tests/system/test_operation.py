@@ -164,6 +164,7 @@ def rotation_under_load_gives_each_request_one_whole_value(place):
     stop.set()
     for t in threads:
         t.join()
+    assert place.upstream.requests
     for request in place.upstream.requests:
         assert (SECRET.encode() in request) != (NEW_SECRET.encode() in request), request
     assert not bad, bad[:2]

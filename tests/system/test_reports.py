@@ -52,14 +52,16 @@ def au_06_start_and_stop_are_recorded(place):
 def connect_as_nobody(place):
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(5)
-            s.connect(place.path("control.sock"))
-            s.recv(1)
-        os._exit(0)
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(5)
+                s.connect(place.path("control.sock"))
+                s.recv(1)
+        finally:
+            os._exit(0)
     os.waitpid(child, 0)
 
 

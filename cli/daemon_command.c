@@ -75,11 +75,11 @@ static void print_trouble(struct view process, struct view why) {
     struct buf text;
     buf_init(&text, 8192);
     if (json_member(process, "role", &value))
-        json_text(value, &text);
+        list_put_text(value, &text);
     if (json_member(process, "lane", &value))
         buf_printf(&text, " %.*s", VIEW_ARG(value));
     buf_put_str(&text, ": ");
-    json_text(why, &text);
+    list_put_text(why, &text);
     printf("%-12s %.*s\n", "TROUBLE", VIEW_ARG(buf_view(&text)));
     buf_free(&text);
 }

@@ -69,7 +69,8 @@ bool json_element(struct view *rest, struct view *element) {
 }
 
 bool json_member(struct view object, const char *name, struct view *value) {
-    struct view v = skip_blanks(object), key, word;
+    struct view v = skip_blanks(object), key, word, found;
+    bool is_there = false;
     if (v.n == 0 || v.p[0] != '{')
         return false;
     v = view_skip(v, 1);
@@ -79,12 +80,14 @@ bool json_member(struct view object, const char *name, struct view *value) {
         key = view_head(v, n);
         v = skip_blanks(view_skip(v, n));
         if (n == 0 || v.n == 0 || v.p[0] != ':')
-            return false;
+            return is_there;
         v = view_skip(v, 1);
-        if (!take_value(&v, value))
-            return false;
-        if (json_word(key, &word) && view_equal(word, view_str(name)))
-            return true;
+        if (!take_value(&v, &found))
+            return is_there;
+        if (!json_word(key, &word) || !view_equal(word, view_str(name)))
+            continue;
+        is_there = true;
+        *value = found;
     }
 }
 

@@ -11,7 +11,7 @@
 struct view json_array(struct view value);
 /* Walks the elements of an array: start with *rest = json_array(value). False at the end or when malformed. */
 bool json_element(struct view *rest, struct view *element);
-/* The raw value of an object's member. */
+/* The raw value of an object's member; of several of that name the last, as JSON is read elsewhere. */
 bool json_member(struct view object, const char *name, struct view *value);
 /* Appends a string's text without quotes and escapes; other values as they are. */
 void json_text(struct view value, struct buf *out);

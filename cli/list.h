@@ -17,5 +17,7 @@ struct list_column {
 int list_ask(const struct cli *cli, uint16_t type, const struct list_column *columns);
 /* The table of a JSON array of objects, columns as wide as they must be. */
 void list_write(struct view json, const struct list_column *columns, struct buf *out);
+/* A JSON string's text (json_text), fit for a terminal: with '?' for what is no visible ASCII. */
+void list_put_text(struct view value, struct buf *out);
 
 #endif

@@ -27,6 +27,19 @@ static void put_words(struct view value, struct buf *out) {
 }
 
 /* Control characters cannot reach the terminal, whatever the daemon says. */
+/* From `at` on. */
+static void make_visible(struct buf *out, size_t at) {
+    for (size_t i = out->pos + at; i < out->n; i++)
+        if (out->p[i] < 0x20 || out->p[i] >= 0x7f)
+            out->p[i] = '?';
+}
+
+void list_put_text(struct view value, struct buf *out) {
+    size_t at = buf_len(out);
+    json_text(value, out);
+    make_visible(out, at);
+}
+
 static void put_cell(struct view object, const struct list_column *c, struct buf *out) {
     struct view value;
     size_t at = buf_len(out);
@@ -40,9 +53,7 @@ static void put_cell(struct view object, const struct list_column *c, struct buf
         put_words(value, out);
     else
         json_text(value, out);
-    for (size_t i = out->pos + at; i < out->n; i++)
-        if (out->p[i] < 0x20 || out->p[i] >= 0x7f)
-            out->p[i] = '?';
+    make_visible(out, at);
 }
 
 static size_t cell_width(struct view object, const struct list_column *c) {

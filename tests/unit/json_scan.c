@@ -20,6 +20,8 @@ static void members_are_found_whatever_stands_around_them(void **state) {
         {"{\"b\":{\"a\":\"}\"},\"a\":true}", "a", "true"},
         {"{\"b\":\"a\\\"\",\"a\":{}}", "a", "{}"},
         {"{\"a\":[]}", "a", "[]"},
+        {"{\"a\":1,\"b\":2,\"a\":3}", "a", "3"},
+        {"{\"a\":1,\"a\":", "a", "1"},
         {"{\"a\":1}", "b", NULL},
         {"{}", "a", NULL},
         {"[\"a\"]", "a", NULL},
@@ -84,6 +86,10 @@ static void a_list_is_a_table_without_control_characters(void **state) {
                        "a?[1m  1970-01-02T00:00:00Z  yes  x y\n"
                        "bb                           no   \n";
     assert_true(view_equal(buf_view(&out), view_str(want)));
+    buf_reset(&out);
+    buf_put_str(&out, "\n");
+    list_put_text(VIEW("\"a\\u001b]0;x\\u0007\\u000ab \\\"c\\\"\""), &out);
+    assert_true(view_equal(buf_view(&out), VIEW("\na?]0;x??b \"c\"")));
     buf_free(&out);
 }
 

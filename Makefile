@@ -112,9 +112,12 @@ unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzi
 soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
 	@python3 tests/soak/soak.py --build $(B) --time $(TIME)
 
-.PHONY: interop clients-table node
+.PHONY: interop garden clients-table node
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)
 	@python3 tests/run.py --build $(B) --only interop --show
+
+garden: all ## the same bytes through exeat to the servers that are installed (dependencies.sh garden brings them)
+	@python3 tests/run.py --build $(B) --only garden --show
 
 clients-table: all ## the same, and docs/clients.md from what they did; every client must be there
 	@EXEAT_BUILD=$(abspath $(B)) python3 tests/interop/test_clients.py --write docs/clients.md

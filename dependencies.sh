@@ -2,13 +2,15 @@
 # Installs what is missing of the Debian packages that building and testing need. Asks for sudo when
 # not root; does nothing, quickly and offline, when everything is there.
 #
-#   dependencies.sh [test] [bench] [interop] [soak]
+# No service is started or enabled by it; one that is there already is left as it is.
+#
+#   dependencies.sh [test] [bench] [interop] [soak] [garden]
 set -euo pipefail
 
 # COMMAND PACKAGE ...: the packages whose command is not there.
 missing_command() {
     while [ $# -gt 0 ]; do
-        command -v "$1" >/dev/null || echo "$2"
+        PATH=$PATH:/usr/sbin command -v "$1" >/dev/null || echo "$2"
         shift 2
     done
 }
@@ -24,6 +26,10 @@ for extra in "$@"; do
     interop-all) packages="$packages chromium libnss3-tools
                        $(missing_command javac default-jdk-headless mvn maven cargo cargo)" ;;
     soak) packages="$packages util-linux slowhttptest" ;;
+    garden) packages="$packages lighttpd-mod-openssl gunicorn python3-uvicorn python3-h11 python3-httptools python3-aiohttp
+                      python3-tornado python3-waitress
+                      $(missing_command nginx nginx apache2 apache2-bin lighttpd lighttpd haproxy haproxy squid squid-openssl)
+                      $(missing_command varnishd varnish nghttpx nghttp2-proxy node nodejs)" ;;
     *) echo "dependencies.sh: unknown set '$extra'" >&2; exit 2 ;;
     esac
 done
@@ -49,5 +55,21 @@ as_root apt-get -q update
 if [ -n "$llhttp" ]; then
     if apt-cache show libllhttp-dev >/dev/null 2>&1; then missing="$missing libllhttp-dev"; else missing="$missing node-llhttp"; fi
 fi
+# The maintainer scripts of servers ask policy-rc.d before they start anything.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+    trap 'as_root rm -f $policy' EXIT
+    printf '#!/bin/sh\nexit 101\n' | as_root tee $policy >/dev/null
+    as_root chmod 755 $policy
+fi
 # shellcheck disable=SC2086
 as_root apt-get -q install -y --no-install-recommends $missing
+for p in $missing; do
+    case $p in
+    nginx | lighttpd | haproxy | varnish) unit=$p ;;
+    squid-openssl) unit=squid ;;
+    nghttp2-proxy) unit=nghttpx ;;
+    *) continue ;;
+    esac
+    if command -v systemctl >/dev/null; then as_root systemctl --quiet disable $unit 2>/dev/null || true; fi
+done

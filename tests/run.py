@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs the tests that `make check` has built, several at a time.
 
-  tests/run.py --build DIR [--only unit,fuzz,system,interop] [--match TEXT] [--show] [-j N]
+  tests/run.py --build DIR [--only unit,fuzz,system,interop,garden] [--match TEXT] [--show] [-j N]
 
 A unit test is a cmocka program, a fuzz test a replay of seeds and past crashes, a system test a
 Python program of tests/system that prints "ok NAME", "not ok NAME: WHY" or "skip NAME: WHY", an
-interop test one of tests/interop, which is only run when it is asked for. --show prints what they
+interop or garden test one of tests/interop or tests/garden, which is only run when it is asked for. --show prints what they
 print, too. The last line is the sum.
 """
 import argparse
@@ -79,6 +79,7 @@ KINDS = [
     ("fuzz", run_fuzz, lambda b: glob.glob(b + "/replay/*")),
     ("system", run_system, lambda b: glob.glob(ROOT + "/tests/system/test_*.py")),
     ("interop", run_system, lambda b: glob.glob(ROOT + "/tests/interop/test_*.py")),
+    ("garden", run_system, lambda b: glob.glob(ROOT + "/tests/garden/test_*.py")),
 ]
 
 

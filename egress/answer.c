@@ -15,25 +15,26 @@ enum {
 
 /* ---- fields ---- */
 
-/* Hints that would lead clients past exeat, and what speaks of us (RS-10, AD-10). */
-static const char *const dropped[] = {"exeat-refusal",
-                                      "alt-svc",
-                                      "alt-used",
-                                      "proxy-authenticate",
-                                      "proxy-authentication-info",
-                                      "proxy-status",
-                                      "public-key-pins",
-                                      "nel",
-                                      "report-to"};
-/* What described the bytes before they were changed. */
-static const char *const dropped_when_changed[] = {"etag",         "digest",      "content-digest",
-                                                   "repr-digest",  "content-md5", "last-modified",
-                                                   "accept-ranges"};
+#define NAME(text)                                                                                 \
+    { (const uint8_t *)(text), sizeof(text) - 1 }
 
-static void drop(struct fields *f, const char *const *names, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        fields_remove(f, view_str(names[i]));
-}
+/* Hints that would lead clients past exeat, and what speaks of us (RS-10, AD-10). */
+static const struct view dropped[] = {
+    NAME("exeat-refusal"),
+    NAME("alt-svc"),
+    NAME("alt-used"),
+    NAME("proxy-authenticate"),
+    NAME("proxy-authentication-info"),
+    NAME("proxy-status"),
+    NAME("public-key-pins"),
+    NAME("nel"),
+    NAME("report-to"),
+};
+/* What described the bytes before they were changed. */
+static const struct view dropped_when_changed[] = {
+    NAME("etag"),        NAME("digest"),        NAME("content-digest"), NAME("repr-digest"),
+    NAME("content-md5"), NAME("last-modified"), NAME("accept-ranges"),
+};
 
 /* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well (lease.c). */
 static bool name_holds_secret(const struct exchange *ex, struct view name) {
@@ -171,7 +172,7 @@ static int final_head(struct exchange *ex, struct answer_head *h) {
         exchange_refuse(ex, why, detail);
         return ERR_CLOSED;
     }
-    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
+    fields_remove_any(&h->fields, dropped, sizeof dropped / sizeof *dropped);
     ex->masked += mask_fields(ex, &h->fields);
     if (is_exceeded(ex)) {
         exchange_suspend(ex);
@@ -182,8 +183,8 @@ static int final_head(struct exchange *ex, struct answer_head *h) {
     ex->status = h->status;
     /* Whether the body will be masked is not known yet; where it may be, validators go (design 3, guard). */
     if (ex->guard.set && guard_set_count(ex->guard.set) > 0)
-        drop(&h->fields, dropped_when_changed,
-             sizeof dropped_when_changed / sizeof *dropped_when_changed);
+        fields_remove_any(&h->fields, dropped_when_changed,
+                          sizeof dropped_when_changed / sizeof *dropped_when_changed);
     send_head(ex, h);
     return 0;
 }
@@ -198,7 +199,7 @@ static int interim_head(struct exchange *ex, struct answer_head *h) {
     if (h->status == 100 || ex->request.minor == 0)
         return 0;
     plan_guard(ex);
-    drop(&h->fields, dropped, sizeof dropped / sizeof *dropped);
+    fields_remove_any(&h->fields, dropped, sizeof dropped / sizeof *dropped);
     ex->masked += mask_fields(ex, &h->fields);
     if (is_exceeded(ex)) {
         exchange_suspend(ex);

@@ -243,14 +243,12 @@ static int adjust_fields(struct exchange *ex) {
     if (policy_sandbox_credentials(ex->generation->policy, view_str(ex->sandbox)) == 0)
         return 0;
     /* Answers are scanned: no coding that only an inspector could undo, no parts of a body (design 3, guard). */
-    fields_remove(f, VIEW("accept-encoding"));
-    if (policy_guards_host(ex->generation->policy, view_str(ex->sandbox), &ex->authority)) {
-        static const char *const ranges[] = {"range",      "if-range",    "request-range",
-                                             "x-ms-range", "x-amz-range", "x-range"};
-        for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
-            fields_remove(f, view_str(ranges[i]));
+    const struct view names[] = {VIEW("accept-encoding"), VIEW("range"),      VIEW("if-range"),
+                                 VIEW("request-range"),   VIEW("x-ms-range"), VIEW("x-amz-range"),
+                                 VIEW("x-range")};
+    if (policy_guards_host(ex->generation->policy, view_str(ex->sandbox), &ex->authority))
         ex->ranges_dropped = true;
-    }
+    fields_remove_any(f, names, ex->ranges_dropped ? sizeof names / sizeof *names : 1);
     return fields_add(f, VIEW("accept-encoding"), VIEW("identity"));
 }
 

@@ -27,14 +27,25 @@ int fields_add(struct fields *f, struct view name, struct view value) {
     return 0;
 }
 
-size_t fields_remove(struct fields *f, struct view name) {
+static bool is_any_of(struct view name, const struct view *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (names[i].n == name.n && view_equal(names[i], name))
+            return true;
+    return false;
+}
+
+size_t fields_remove_any(struct fields *f, const struct view *names, size_t n) {
     size_t kept = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (!view_equal(f->at[i].name, name))
+        if (!is_any_of(f->at[i].name, names, n))
             f->at[kept++] = f->at[i];
     size_t removed = f->n - kept;
     f->n = kept;
     return removed;
+}
+
+size_t fields_remove(struct fields *f, struct view name) {
+    return fields_remove_any(f, &name, 1);
 }
 
 /* ---- the binary form ---- */

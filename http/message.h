@@ -71,6 +71,8 @@ size_t fields_find(const struct fields *f, struct view name, struct view *value)
 MUST_USE int fields_add(struct fields *f, struct view name, struct view value);
 /* Removes every field of that name; how many there were. */
 size_t fields_remove(struct fields *f, struct view name);
+/* The same for n names, in one pass. */
+size_t fields_remove_any(struct fields *f, const struct view *names, size_t n);
 
 /*
  * Binary form for channels. A read head's views point into the source. The

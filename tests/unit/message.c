@@ -73,6 +73,14 @@ static void test_fields_are_found_and_removed_by_exact_name(void **state) {
     assert_int_equal(f.n, 1);
     assert_true(view_equal(f.at[0].name, VIEW("b")));
     assert_int_equal(fields_remove(&f, VIEW("a")), 0);
+    add(&f, "c", "4");
+    add(&f, "d", "5");
+    add(&f, "c", "6");
+    const struct view names[] = {VIEW("b"), VIEW("cc"), VIEW("c")};
+    assert_int_equal(fields_remove_any(&f, names, 3), 3);
+    assert_int_equal(f.n, 1);
+    assert_true(view_equal(f.at[0].name, VIEW("d")));
+    assert_int_equal(fields_remove_any(&f, names, 0), 0);
 }
 
 static void test_there_is_room_for_so_many_fields_and_no_more(void **state) {

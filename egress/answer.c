@@ -73,13 +73,13 @@ static size_t credit_left(const struct exchange *ex) {
 }
 
 /* A piece of plain body, scanned on its way into the channel's buffer. */
-static int pass_on(struct exchange *ex, struct view piece) {
+static int pass_on(struct exchange *ex, struct view piece, bool last) {
     struct channel *proxy = ex->lane->proxy;
     struct buf *b = channel_begin(proxy, LANE_ANSWER_BODY, ex->id, 0);
     size_t before = buf_len(b);
     int result = 0;
     if (ex->guard.set && !guard_stream_idle(&ex->guard))
-        result = guard_stream_feed(&ex->guard, piece, b);
+        result = (last ? guard_stream_end : guard_stream_feed)(&ex->guard, piece, b);
     else
         buf_put(b, piece);
     size_t sent = buf_len(b) - before;
@@ -222,7 +222,7 @@ static int take_head(struct exchange *ex) {
 
 /* ---- the body and the end ---- */
 
-static int take_body(struct exchange *ex, struct view piece) {
+static int take_body(struct exchange *ex, struct view piece, bool last) {
     uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     if (most && ex->answer_bytes + piece.n > most) {
@@ -233,7 +233,7 @@ static int take_body(struct exchange *ex, struct view piece) {
         inspection_feed(ex->decoding, piece);
         return 0;
     }
-    int result = pass_on(ex, piece);
+    int result = pass_on(ex, piece, last);
     if (result == 0)
         return 0;
     end_unguarded(ex, result);
@@ -291,7 +291,7 @@ static void drain_plain(struct exchange *ex) {
         struct view piece =
             view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
         size_t n = piece.n;
-        int result = pass_on(ex, piece);
+        int result = pass_on(ex, piece, false);
         if (result != 0) {
             end_unguarded(ex, result);
             return;
@@ -358,7 +358,7 @@ static int take_events(struct exchange *ex) {
         if (e.what == HTTP1_HEAD)
             result = take_head(ex);
         else if (e.what == HTTP1_BODY)
-            result = take_body(ex, e.body);
+            result = take_body(ex, e.body, e.last);
         if (result != 0)
             return result;
         buf_consume(&u->in, e.used);

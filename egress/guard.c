@@ -499,41 +499,37 @@ static size_t trailing_word(const struct guard_set *set, struct view text, size_
     }
 }
 
+/* The end of the bytes from `from` on that are all marked or all not. */
+static size_t run_end(const uint8_t *marks, size_t from, size_t n) {
+    bool marked = marks[from];
+    while (from < n && (marks[from] != MARK_NONE) == marked)
+        from++;
+    return from;
+}
+
 /* Appends v, with '*' for what is marked; unmasked secrets never touch out's memory. */
 static void put_masked(struct guard_stream *s, struct view v, const uint8_t *marks,
                        struct buf *out) {
     uint8_t *to = buf_reserve(out, v.n);
     if (!to || v.n == 0)
         return;
-    if (!marks) {
-        memcpy(to, v.p, v.n);
-        s->ends_in_mask = false;
-    }
-    for (size_t i = 0; marks && i < v.n; i++) {
-        s->masked += marks[i] && !s->ends_in_mask;
-        s->ends_in_mask = marks[i];
-        to[i] = marks[i] ? '*' : v.p[i];
+    for (size_t from = 0, end; from < v.n; from = end) {
+        bool masked = marks && marks[from];
+        end = marks ? run_end(marks, from, v.n) : v.n;
+        if (masked)
+            memset(to + from, '*', end - from);
+        else
+            memcpy(to + from, v.p + from, end - from);
+        s->masked += masked && !s->ends_in_mask;
+        s->ends_in_mask = masked;
     }
     buf_commit(out, v.n);
 }
 
-/* Looks at what is kept and one more piece together; releases all of it but what is to be held. */
-static int pass(struct guard_stream *s, struct view piece, bool hold, struct buf *out) {
-    struct guard_set *set = s->set;
-    struct view kept = buf_view(&s->kept);
-    size_t n = kept.n + piece.n;
-    if (!bench_fits(n))
-        return ERR_MEMORY;
-    view_copy(kept, bench.window);
-    view_copy(piece, bench.window + kept.n);
-    struct view text = view_of(bench.window, n);
-    size_t end = n - (hold ? trailing_word(set, text, s->released) : 0);
-    bool any = look_at(set, n, !s->cut, hold ? end : SIZE_MAX);
-    if (guard_set_exceeded(set))
-        return ERR_DENIED;
-    put_masked(s, view_slice(text, s->released, end), any ? bench.marks + s->released : NULL, out);
-    if (!buf_ok(out))
-        return ERR_LIMIT;
+/* What becomes of the bytes behind which something may come. */
+enum rest { REST_HELD, REST_RELEASED, REST_LAST /* released, and nothing comes */ };
+
+static int keep_context(struct guard_stream *s, struct view text, size_t end) {
     size_t context = end < CONTEXT ? end : CONTEXT;
     buf_reset(&s->kept);
     buf_put(&s->kept, view_skip(text, end - context));
@@ -542,17 +538,47 @@ static int pass(struct guard_stream *s, struct view piece, bool hold, struct buf
     return buf_ok(&s->kept) ? 0 : ERR_MEMORY;
 }
 
+/* Looks at what is kept and one more piece together; releases all of it but what is to be held. */
+static int pass(struct guard_stream *s, struct view piece, enum rest rest, struct buf *out) {
+    struct guard_set *set = s->set;
+    struct view kept = buf_view(&s->kept);
+    size_t n = kept.n + piece.n;
+    if (!bench_fits(n))
+        return ERR_MEMORY;
+    view_copy(kept, bench.window);
+    view_copy(piece, bench.window + kept.n);
+    struct view text = view_of(bench.window, n);
+    bool hold = rest == REST_HELD;
+    size_t end = n - (hold ? trailing_word(set, text, s->released) : 0);
+    bool any = look_at(set, n, !s->cut, hold ? end : SIZE_MAX);
+    if (guard_set_exceeded(set))
+        return ERR_DENIED;
+    put_masked(s, view_slice(text, s->released, end), any ? bench.marks + s->released : NULL, out);
+    if (!buf_ok(out))
+        return ERR_LIMIT;
+    if (rest != REST_LAST)
+        return keep_context(s, text, end);
+    buf_reset(&s->kept);
+    s->released = 0;
+    return 0;
+}
+
+/* What was kept is context of secrets that are not looked for any more. */
+static int pass_unseen(struct guard_stream *s, struct view piece, struct buf *out) {
+    buf_reset(&s->kept);
+    s->released = 0;
+    s->cut = false;
+    s->ends_in_mask = false;
+    buf_put(out, piece);
+    return buf_ok(out) ? 0 : ERR_LIMIT;
+}
+
 int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out) {
-    if (guard_stream_idle(s)) {
-        buf_reset(&s->kept); /* context of secrets that are not looked for any more */
-        s->released = 0;
-        s->cut = false;
-        s->ends_in_mask = false;
-        buf_put(out, piece);
-        return buf_ok(out) ? 0 : ERR_LIMIT;
-    }
+    if (guard_stream_idle(s))
+        return pass_unseen(s, piece, out);
     while (piece.n > 0) {
-        int result = pass(s, view_head(piece, GUARD_PIECE_MAX), s->set->n > 0, out);
+        enum rest rest = s->set->n > 0 ? REST_HELD : REST_RELEASED;
+        int result = pass(s, view_head(piece, GUARD_PIECE_MAX), rest, out);
         if (result != 0)
             return result;
         piece = view_skip(piece, GUARD_PIECE_MAX);
@@ -560,6 +586,15 @@ int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out
     return 0;
 }
 
+int guard_stream_end(struct guard_stream *s, struct view piece, struct buf *out) {
+    size_t before = piece.n > GUARD_PIECE_MAX ? piece.n - GUARD_PIECE_MAX : 0;
+    int result = guard_stream_feed(s, view_head(piece, before), out);
+    if (result != 0)
+        return result;
+    piece = view_skip(piece, before);
+    return guard_stream_idle(s) ? pass_unseen(s, piece, out) : pass(s, piece, REST_LAST, out);
+}
+
 int guard_stream_release(struct guard_stream *s, struct buf *out) {
-    return guard_stream_held(s) == 0 ? 0 : pass(s, (struct view){NULL, 0}, false, out);
+    return guard_stream_held(s) == 0 ? 0 : pass(s, (struct view){NULL, 0}, REST_RELEASED, out);
 }

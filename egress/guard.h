@@ -111,6 +111,8 @@ void guard_stream_free(struct guard_stream *s);
  * is released): the answer must be cut.
  */
 MUST_USE int guard_stream_feed(struct guard_stream *s, struct view piece, struct buf *out);
+/* The same for the last piece: all is released, in one look, and the stream takes no more. */
+MUST_USE int guard_stream_end(struct guard_stream *s, struct view piece, struct buf *out);
 /*
  * Releases what is held: the answer is complete. Not to be called for the passing of time, which
  * shows the beginning of a secret (docs/decisions/0005). The stream may go on all the same: a

@@ -91,6 +91,14 @@ static void check_pieces(struct guard_set *set, const struct text *t, struct vie
     if (guard_stream_release(&s, &out) != 0 || !view_equal(buf_view(&out), whole))
         abort();
     guard_stream_free(&s);
+    buf_reset(&out);
+    guard_stream_init(&s, set);
+    from = t->n_cuts > 0 ? t->cut[t->n_cuts - 1] : 0;
+    if (guard_stream_feed(&s, view_of(t->p, from), &out) != 0 ||
+        guard_stream_end(&s, view_of(t->p + from, t->n - from), &out) != 0 ||
+        !view_equal(buf_view(&out), whole))
+        abort();
+    guard_stream_free(&s);
     buf_free(&out);
 }
 

@@ -299,9 +299,11 @@ static struct http1_event next_length(struct http1 *h, struct view input) {
         return event(HTTP1_MORE, 0);
     struct view v = input.n > h->left ? view_head(input, (size_t)h->left) : input;
     h->left -= v.n;
-    if (h->left == 0)
+    struct http1_event e = body(v, v.n);
+    e.last = h->left == 0;
+    if (e.last)
         h->state = AT_END;
-    return body(v, v.n);
+    return e;
 }
 
 static struct http1_event until_close(struct http1 *h, struct view input) {

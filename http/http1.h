@@ -40,6 +40,7 @@ struct http1_event {
     enum http1_what what;
     size_t used;      /* bytes of input that are done with */
     struct view body; /* HTTP1_BODY: within the input */
+    bool last;        /* HTTP1_BODY: HTTP1_END comes next; not told of chunks and FRAMING_CLOSE */
     uint16_t status;  /* HTTP1_BAD: 400, 408, 414, 417, 431, 501 for requests; 502 for answers */
     const char *why;  /* HTTP1_BAD: static sentence fragment */
 };

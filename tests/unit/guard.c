@@ -54,6 +54,12 @@ static void check_all_cuts(struct guard_set *set, struct view text, struct view 
         assert_int_equal(guard_stream_release(&s, &out), 0);
         guard_stream_free(&s);
         check_output(&out, expected);
+        guard_stream_init(&s, set);
+        feed(&s, view_head(text, cut), &out);
+        assert_int_equal(guard_stream_end(&s, view_skip(text, cut), &out), 0);
+        assert_int_equal(guard_stream_held(&s), 0);
+        guard_stream_free(&s);
+        check_output(&out, expected);
     }
     guard_stream_init(&s, set);
     for (size_t i = 0; i < text.n; i++)

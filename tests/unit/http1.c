@@ -70,7 +70,7 @@ struct talk {
     struct http1 *h;
     enum http1_side side;
     struct buf in, out;
-    bool in_body, over, bad;
+    bool in_body, over, bad, last, counted;
     uint16_t status;
 };
 
@@ -91,17 +91,29 @@ static void talk_close(struct talk *t) {
     buf_free(&t->out);
 }
 
+static bool has_counted_body(const struct talk *t) {
+    if (t->side == HTTP1_REQUESTS)
+        return http1_request(t->h)->framing == FRAMING_LENGTH && http1_request(t->h)->length > 0;
+    return http1_answer(t->h)->framing == FRAMING_LENGTH && http1_answer(t->h)->length > 0;
+}
+
 static void tell(struct talk *t, struct http1_event e) {
     if (e.what == HTTP1_BODY && !t->in_body)
         buf_put_str(&t->out, "<");
     if (e.what != HTTP1_BODY && e.what != HTTP1_MORE && t->in_body)
         buf_put_str(&t->out, ">");
-    if (e.what != HTTP1_MORE)
+    if (e.what == HTTP1_END)
+        assert_int_equal(t->last, t->counted);
+    if (e.what != HTTP1_MORE) {
+        assert_true(!t->last || e.what == HTTP1_END);
         t->in_body = e.what == HTTP1_BODY;
+        t->last = e.what == HTTP1_BODY && e.last;
+    }
     switch (e.what) {
     case HTTP1_MORE:
         break;
     case HTTP1_HEAD:
+        t->counted = has_counted_body(t);
         if (t->side == HTTP1_REQUESTS)
             put_request(&t->out, http1_request(t->h));
         else

@@ -3,7 +3,7 @@
 #include "base/digest.h"
 #include "egress/lane_messages.h"
 #include "egress/tunnel.h"
-#include "policy/own_field.h"
+#include "policy/field_name.h"
 
 #include <string.h>
 
@@ -12,7 +12,7 @@
 static void drop_fields(struct fields *f) {
     size_t kept = 0;
     for (size_t i = 0; i < f->n; i++)
-        if (!own_field_is_removed(f->at[i].name))
+        if (!field_name_look(f->at[i].name).removed)
             f->at[kept++] = f->at[i];
     f->n = kept;
 }
@@ -171,7 +171,7 @@ static bool find_materials(struct exchange *ex) {
         size_t from = m->n;
         provenance_field(f->name, f->value, watched, m);
         elsewhere = elsewhere || field_hides_placeholder(m, from, f->value) ||
-                    placeholder_inside(f->name) || placeholder_inside_name(f->name);
+                    field_name_look(f->name).placeholder;
     }
     size_t from = m->n;
     provenance_target(&ex->target, m);

@@ -2,8 +2,8 @@
 
 #include "base/base64.h"
 #include "policy/credential_name.h"
+#include "policy/field_name.h"
 #include "policy/method.h"
-#include "policy/own_field.h"
 #include "policy/placeholder.h"
 
 #include <string.h>
@@ -205,9 +205,10 @@ void provenance_field(struct view name, struct view value, struct view watched,
         add_value(m, name, value);
         return;
     }
-    if (own_field_names_target(name))
+    struct field_name says = field_name_look(name);
+    if (says.names_target)
         add_plain(m, PLACE_TARGET, name, value);
-    switch (credential_name_in_header(name)) {
+    switch (says.credential) {
     case CREDENTIAL_AUTHORIZATION:
     case CREDENTIAL_VALUE:
         add_value(m, name, value);

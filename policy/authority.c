@@ -1,6 +1,5 @@
 #include "policy/authority.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 253, LABEL_MAX_BYTES = 63 };
@@ -181,9 +180,13 @@ bool authority_equal(const struct authority *a, const struct authority *b) {
 
 void authority_write(const struct authority *a, uint16_t default_port, struct buf *out) {
     bool brackets = a->kind == HOST_ADDRESS && a->address.family == 6;
-    char text[HOST_SIZE + sizeof "[]:65535"];
-    int n = snprintf(text, sizeof text, brackets ? "[%s]" : "%s", a->host);
-    if (a->port != default_port)
-        n += snprintf(text + n, sizeof text - (size_t)n, ":%u", a->port);
-    buf_put(out, view_of(text, (size_t)n));
+    if (brackets)
+        buf_put_u8(out, '[');
+    buf_put_str(out, a->host);
+    if (brackets)
+        buf_put_u8(out, ']');
+    if (a->port == default_port)
+        return;
+    buf_put_u8(out, ':');
+    buf_put_decimal(out, a->port);
 }

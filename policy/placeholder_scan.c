@@ -486,8 +486,19 @@ static void scan_line_ends(struct scan *s) {
     }
 }
 
+/* Names and values of fields, nearly all of which hold nothing of interest, are too short for vectors to pay. */
+static bool is_short_and_dull(struct view v) {
+    static const bool sign[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true};
+    bool any = v.n > BLOCK;
+    for (size_t i = 0; i < v.n && !any; i++)
+        any = sign[v.p[i]];
+    return !any && !has_fixed_bytes(v.p, v.n);
+}
+
 static struct scan scan_all(struct view v) {
     struct scan s = {.v = v, .open = v.n};
+    if (is_short_and_dull(v))
+        return s;
     scan_fixed(&s);
     scan_escapes(&s, &percent);
     scan_escapes(&s, &backslash);

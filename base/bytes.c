@@ -180,8 +180,7 @@ static bool grow(struct buf *b, size_t need) {
     return true;
 }
 
-/* Seldom: memory has to be moved or grown. Kept out of the way of the puts that need no room. */
-__attribute__((noinline)) static uint8_t *make_room(struct buf *b, size_t want) {
+uint8_t *buf_make_room(struct buf *b, size_t want) {
     if (b->failed || want > buf_room(b)) {
         b->failed = true;
         return NULL;
@@ -193,13 +192,6 @@ __attribute__((noinline)) static uint8_t *make_room(struct buf *b, size_t want) 
         return NULL;
     }
     return b->p + b->n;
-}
-
-uint8_t *buf_reserve(struct buf *b, size_t want) {
-    /* What fits behind n fits below max as well: n + want <= cap <= max. */
-    if (b->p && !b->failed && want <= b->cap - b->n)
-        return b->p + b->n;
-    return make_room(b, want);
 }
 
 void buf_commit(struct buf *b, size_t n) {
@@ -217,15 +209,6 @@ void buf_put(struct buf *b, struct view v) {
     b->n += v.n;
 }
 
-void buf_put_u8(struct buf *b, uint8_t x) {
-    buf_put(b, view_of(&x, 1));
-}
-
-void buf_put_u16(struct buf *b, uint16_t x) {
-    uint8_t p[2] = {(uint8_t)(x >> 8), (uint8_t)x};
-    buf_put(b, view_of(p, sizeof p));
-}
-
 static void store_u32(uint8_t *p, uint32_t x) {
     p[0] = (uint8_t)(x >> 24);
     p[1] = (uint8_t)(x >> 16);
@@ -233,17 +216,34 @@ static void store_u32(uint8_t *p, uint32_t x) {
     p[3] = (uint8_t)x;
 }
 
-void buf_put_u32(struct buf *b, uint32_t x) {
-    uint8_t p[4];
-    store_u32(p, x);
+void buf_put_u8(struct buf *b, uint8_t x) {
+    uint8_t *p = buf_reserve(b, 1);
+    if (!p)
+        return;
+    *p = x;
+    b->n++;
+}
+
+void buf_put_u16(struct buf *b, uint16_t x) {
+    uint8_t p[2] = {(uint8_t)(x >> 8), (uint8_t)x};
     buf_put(b, view_of(p, sizeof p));
 }
 
+void buf_put_u32(struct buf *b, uint32_t x) {
+    uint8_t *p = buf_reserve(b, 4);
+    if (!p)
+        return;
+    store_u32(p, x);
+    b->n += 4;
+}
+
 void buf_put_u64(struct buf *b, uint64_t x) {
-    uint8_t p[8];
+    uint8_t *p = buf_reserve(b, 8);
+    if (!p)
+        return;
     store_u32(p, (uint32_t)(x >> 32));
     store_u32(p + 4, (uint32_t)x);
-    buf_put(b, view_of(p, sizeof p));
+    b->n += 8;
 }
 
 /* A base that the compiler knows costs no division. */
@@ -263,17 +263,18 @@ size_t digits_write(uint64_t x, unsigned base, char out[20]) {
 
 void buf_put_decimal(struct buf *b, uint64_t x) {
     char digits[20];
-    size_t n = digits_write(x, 10, digits);
-    buf_put(b, view_of(digits, n));
+    buf_put(b, view_of(digits, digits_of(x, 10, digits)));
 }
 
 void buf_put_block(struct buf *b, struct view v) {
-    if (v.n > UINT32_MAX || v.n > SIZE_MAX - 4 || !buf_reserve(b, v.n + 4)) {
+    uint8_t *p = v.n <= UINT32_MAX && v.n <= SIZE_MAX - 4 ? buf_reserve(b, v.n + 4) : NULL;
+    if (!p) {
         b->failed = true;
         return;
     }
-    buf_put_u32(b, (uint32_t)v.n);
-    buf_put(b, v);
+    store_u32(p, (uint32_t)v.n);
+    view_copy(v, p + 4);
+    b->n += v.n + 4;
 }
 
 void buf_printf(struct buf *b, const char *format, ...) {
@@ -315,10 +316,10 @@ struct view read_bytes(struct reader *r, size_t n) {
     return v;
 }
 
-static uint64_t read_number(struct reader *r, size_t n) {
+static inline uint64_t read_number(struct reader *r, size_t n) {
     struct view v = read_bytes(r, n);
     uint64_t x = 0;
-    for (size_t i = 0; i < v.n; i++)
+    for (size_t i = 0; v.n > 0 && i < n; i++)
         x = x << 8 | v.p[i];
     return x;
 }

@@ -112,7 +112,14 @@ void buf_consume(struct buf *b, size_t n);
  * Makes room for want more bytes and gives the place to write them, or NULL
  * (over max, or no memory; sets failed). buf_commit then says how many were written.
  */
-uint8_t *buf_reserve(struct buf *b, size_t want);
+uint8_t *buf_make_room(struct buf *b,
+                       size_t want); /* the same when memory must be moved or grown */
+static inline uint8_t *buf_reserve(struct buf *b, size_t want) {
+    /* What fits behind n fits below max as well: n + want <= cap <= max. */
+    if (b->p && !b->failed && want <= b->cap - b->n)
+        return b->p + b->n;
+    return buf_make_room(b, want);
+}
 void buf_commit(struct buf *b, size_t n);
 /*
  * Puts append or set `failed` and append nothing; a caller may make many and

@@ -11,54 +11,62 @@ enum {
     LEAST_TEXT = 3, /* what is left of a value in the worst case: "..." */
 };
 
+#define MEMBER(text)                                                                               \
+    { (const uint8_t *)(text), sizeof(text) - 1 }
+#define TEXT(name)                                                                                 \
+    { name, MEMBER(",\"" name "\":\""), false }
+#define NUMBER(name)                                                                               \
+    { name, MEMBER(",\"" name "\":"), true }
+
 static const struct {
     const char *name;
+    struct view member; /* what stands in a line between the value before and its own */
     bool number;
 } table[FIELD_COUNT] = {
-    [FIELD_ID] = {"id", false},
-    [FIELD_EVENT] = {"event", false},
-    [FIELD_VERDICT] = {"verdict", false},
-    [FIELD_REASON] = {"reason", false},
-    [FIELD_DETAIL] = {"detail", false},
-    [FIELD_RULE] = {"rule", false},
-    [FIELD_SANDBOX] = {"sandbox", false},
-    [FIELD_SERVICE] = {"service", false},
-    [FIELD_OPERATION] = {"operation", false},
-    [FIELD_DOOR] = {"door", false},
-    [FIELD_CLIENT] = {"client", false},
-    [FIELD_METHOD] = {"method", false},
-    [FIELD_SCHEME] = {"scheme", false},
-    [FIELD_HOST] = {"host", false},
-    [FIELD_PATH] = {"path", false},
-    [FIELD_QUERY] = {"query", false},
-    [FIELD_SNI] = {"sni", false},
-    [FIELD_ADDRESS] = {"address", false},
-    [FIELD_ALIASES] = {"aliases", false},
-    [FIELD_COUNTRY] = {"country", false},
-    [FIELD_ASN] = {"asn", false},
-    [FIELD_CREDENTIAL] = {"credential", false},
-    [FIELD_PLACE] = {"place", false},
-    [FIELD_MATERIAL] = {"material", false},
-    [FIELD_PRINCIPAL] = {"principal", false},
-    [FIELD_PRODUCER] = {"producer", false},
-    [FIELD_TARGET_SHA256] = {"target_sha256", false},
-    [FIELD_PORT] = {"port", true},
-    [FIELD_GENERATION] = {"generation", true},
-    [FIELD_LANE] = {"lane", true},
-    [FIELD_STATUS] = {"status", true},
-    [FIELD_BYTES_OUT] = {"bytes_out", true},
-    [FIELD_BYTES_IN] = {"bytes_in", true},
-    [FIELD_MASKED] = {"masked", true},
-    [FIELD_US_JUDGE] = {"us_judge", true},
-    [FIELD_US_CONNECT] = {"us_connect", true},
-    [FIELD_US_FIRST] = {"us_first", true},
-    [FIELD_US_TOTAL] = {"us_total", true},
-    [FIELD_VERSION] = {"version", true},
-    [FIELD_UNENFORCED] = {"unenforced", true},
-    [FIELD_FIRST] = {"first", true},
-    [FIELD_LAST] = {"last", true},
-    [FIELD_BYTES] = {"bytes", true},
-    [FIELD_TARGET_BYTES] = {"target_bytes", true},
+    [FIELD_ID] = TEXT("id"),
+    [FIELD_EVENT] = TEXT("event"),
+    [FIELD_VERDICT] = TEXT("verdict"),
+    [FIELD_REASON] = TEXT("reason"),
+    [FIELD_DETAIL] = TEXT("detail"),
+    [FIELD_RULE] = TEXT("rule"),
+    [FIELD_SANDBOX] = TEXT("sandbox"),
+    [FIELD_SERVICE] = TEXT("service"),
+    [FIELD_OPERATION] = TEXT("operation"),
+    [FIELD_DOOR] = TEXT("door"),
+    [FIELD_CLIENT] = TEXT("client"),
+    [FIELD_METHOD] = TEXT("method"),
+    [FIELD_SCHEME] = TEXT("scheme"),
+    [FIELD_HOST] = TEXT("host"),
+    [FIELD_PATH] = TEXT("path"),
+    [FIELD_QUERY] = TEXT("query"),
+    [FIELD_SNI] = TEXT("sni"),
+    [FIELD_ADDRESS] = TEXT("address"),
+    [FIELD_ALIASES] = TEXT("aliases"),
+    [FIELD_COUNTRY] = TEXT("country"),
+    [FIELD_ASN] = TEXT("asn"),
+    [FIELD_CREDENTIAL] = TEXT("credential"),
+    [FIELD_PLACE] = TEXT("place"),
+    [FIELD_MATERIAL] = TEXT("material"),
+    [FIELD_PRINCIPAL] = TEXT("principal"),
+    [FIELD_PRODUCER] = TEXT("producer"),
+    [FIELD_TARGET_SHA256] = TEXT("target_sha256"),
+    [FIELD_PORT] = NUMBER("port"),
+    [FIELD_GENERATION] = NUMBER("generation"),
+    [FIELD_LANE] = NUMBER("lane"),
+    [FIELD_STATUS] = NUMBER("status"),
+    [FIELD_BYTES_OUT] = NUMBER("bytes_out"),
+    [FIELD_BYTES_IN] = NUMBER("bytes_in"),
+    [FIELD_MASKED] = NUMBER("masked"),
+    [FIELD_US_JUDGE] = NUMBER("us_judge"),
+    [FIELD_US_CONNECT] = NUMBER("us_connect"),
+    [FIELD_US_FIRST] = NUMBER("us_first"),
+    [FIELD_US_TOTAL] = NUMBER("us_total"),
+    [FIELD_VERSION] = NUMBER("version"),
+    [FIELD_UNENFORCED] = NUMBER("unenforced"),
+    [FIELD_FIRST] = NUMBER("first"),
+    [FIELD_LAST] = NUMBER("last"),
+    [FIELD_BYTES] = NUMBER("bytes"),
+    [FIELD_TARGET_BYTES] = NUMBER("target_bytes"),
 };
 
 /* The largest reserve and one cut text for each field fit, whatever the values are. */
@@ -75,6 +83,10 @@ bool record_field_is_number(enum record_field f) {
     return table[f].number;
 }
 
+struct view record_field_member(enum record_field f) {
+    return table[f].member;
+}
+
 const char *record_kind_name(enum record_kind k) {
     static const char *const names[] = {"decision", "outcome", "event"};
     return names[k];
@@ -87,14 +99,20 @@ static size_t least_size(enum record_field f) {
     return table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
 }
 
+static size_t least_size_of_all(void) {
+    static size_t sum;
+    if (sum == 0)
+        for (unsigned f = 0; f < FIELD_COUNT; f++)
+            sum += least_size(f);
+    return sum;
+}
+
 void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64_t mono) {
     if (r->bytes.max == 0)
         buf_init(&r->bytes, RECORD_SIZE - HEADER_MAX);
     buf_reset(&r->bytes);
     r->present = 0;
-    r->reserve = 0;
-    for (unsigned f = 0; f < FIELD_COUNT; f++)
-        r->reserve += least_size(f);
+    r->reserve = least_size_of_all();
     buf_put_u8(&r->bytes, (uint8_t)kind);
     buf_put_u64(&r->bytes, wall);
     buf_put_u64(&r->bytes, mono);

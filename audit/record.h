@@ -199,6 +199,8 @@ MUST_USE int record_read(struct view packet, struct record_facts *out);
 /* Name of a field in JSON ("bytes_out"); whether it is a number. */
 const char *record_field_name(enum record_field f);
 bool record_field_is_number(enum record_field f);
+/* What stands before its value in JSON: `,"bytes_out":` or `,"host":"`. Static. */
+struct view record_field_member(enum record_field f);
 /* "decision", "outcome", "event". Static. */
 const char *record_kind_name(enum record_kind k);
 /*
@@ -208,7 +210,8 @@ void record_json(const struct record_facts *r, struct buf *out);
 /*
  * Appends v as the inside of a JSON string. Visible ASCII but '"' and '\', and SP, stand as they are;
  * everything else is \uXXXX: a character of valid UTF-8 by its code (two surrogates beyond the first
- * plane), any other byte as \u00NN. So a quote inside a line only ever ends a string.
+ * plane), any other byte as \u00NN. So a quote inside a line only ever ends a string. out must have
+ * room for six bytes for each of v.
  */
 void record_escape(struct view v, struct buf *out);
 

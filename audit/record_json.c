@@ -29,55 +29,73 @@ static size_t utf8_next(struct view v, uint32_t *code) {
     return 0;
 }
 
-static void put_code(uint32_t code, struct buf *out) {
+static uint8_t *put_code(uint32_t code, uint8_t *to) {
     static const char digits[] = "0123456789abcdef";
-    uint8_t text[6] = {'\\', 'u'};
+    *to++ = '\\';
+    *to++ = 'u';
     for (int i = 0; i < 4; i++)
-        text[2 + i] = (uint8_t)digits[code >> (12 - 4 * i) & 15];
-    buf_put(out, view_of(text, sizeof text));
+        *to++ = (uint8_t)digits[code >> (12 - 4 * i) & 15];
+    return to;
 }
 
 static bool is_plain(uint8_t c) {
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-void record_escape(struct view v, struct buf *out) {
-    while (v.n > 0) {
-        size_t plain = 0;
-        while (plain < v.n && is_plain(v.p[plain]))
-            plain++;
-        buf_put(out, view_head(v, plain));
-        v = view_skip(v, plain);
-        if (v.n == 0)
-            return;
-        uint32_t code = v.p[0];
-        size_t n = code < 0x80 ? 0 : utf8_next(v, &code);
-        if (code >= 0x10000) {
-            put_code(0xd800 + ((code - 0x10000) >> 10), out);
-            put_code(0xdc00 + ((code - 0x10000) & 0x3ff), out);
-        } else {
-            put_code(code, out);
-        }
-        v = view_skip(v, n ? n : 1);
+static uint8_t *put_character(struct view v, size_t *n, uint8_t *to) {
+    uint32_t code = v.p[0];
+    *n = code < 0x80 ? 0 : utf8_next(v, &code);
+    *n = *n ? *n : 1;
+    if (code < 0x10000)
+        return put_code(code, to);
+    to = put_code(0xd800 + ((code - 0x10000) >> 10), to);
+    return put_code(0xdc00 + ((code - 0x10000) & 0x3ff), to);
+}
+
+/* No byte takes more room than this; a character beyond the first plane has four for its twelve. */
+enum { GROWTH = sizeof "\\u0000" - 1 };
+
+/* to has room; the place behind. */
+static uint8_t *put_escaped(struct view v, uint8_t *to) {
+    size_t n;
+    for (size_t at = 0; at < v.n; at += n) {
+        n = 1;
+        if (is_plain(v.p[at]))
+            *to++ = v.p[at];
+        else
+            to = put_character(view_skip(v, at), &n, to);
     }
+    return to;
+}
+
+void record_escape(struct view v, struct buf *out) {
+    uint8_t *to = buf_reserve(out, GROWTH * v.n);
+    if (to)
+        buf_commit(out, (size_t)(put_escaped(v, to) - to));
+}
+
+static void put_text(struct view member, struct view value, struct buf *out) {
+    uint8_t *to = buf_reserve(out, member.n + GROWTH * value.n + 1);
+    if (!to)
+        return;
+    view_copy(member, to);
+    uint8_t *end = put_escaped(value, to + member.n);
+    *end++ = '"';
+    buf_commit(out, (size_t)(end - to));
 }
 
 void record_json(const struct record_facts *r, struct buf *out) {
     buf_put_str(out, ",\"kind\":\"");
     buf_put_str(out, record_kind_name(r->kind));
     buf_put_u8(out, '"');
-    for (unsigned f = 0; f < FIELD_COUNT; f++) {
-        if (!(r->present & (UINT64_C(1) << f)))
+    for (uint64_t rest = r->present; rest != 0; rest &= rest - 1) {
+        enum record_field f = (enum record_field)__builtin_ctzll(rest);
+        struct view member = record_field_member(f);
+        if (!record_field_is_number(f)) {
+            put_text(member, r->text[f], out);
             continue;
-        bool number = record_field_is_number((enum record_field)f);
-        buf_put_str(out, ",\"");
-        buf_put_str(out, record_field_name((enum record_field)f));
-        buf_put_str(out, number ? "\":" : "\":\"");
-        if (number) {
-            buf_put_decimal(out, r->number_of[f]);
-        } else {
-            record_escape(r->text[f], out);
-            buf_put_u8(out, '"');
         }
+        buf_put(out, member);
+        buf_put_decimal(out, r->number_of[f]);
     }
 }

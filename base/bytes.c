@@ -111,14 +111,21 @@ void buf_init(struct buf *b, size_t max) {
 }
 
 void buf_init_secret(struct buf *b, size_t max) {
-    *b = (struct buf){.max = max, .secret = true};
+    *b = (struct buf){.max = max, .secret = true, .cleared = true};
+}
+
+void buf_init_cleared(struct buf *b, size_t max) {
+    *b = (struct buf){.max = max, .cleared = true};
 }
 
 static void memory_free(const struct buf *b) {
-    if (b->secret)
+    if (b->secret) {
         secret_free(b->p);
-    else
-        free(b->p);
+        return;
+    }
+    if (b->cleared && b->p)
+        secret_clear(b->p + b->pos, b->n - b->pos);
+    free(b->p);
 }
 
 void buf_free(struct buf *b) {
@@ -129,7 +136,7 @@ void buf_free(struct buf *b) {
 }
 
 void buf_reset(struct buf *b) {
-    if (b->secret && b->p)
+    if (b->cleared && b->p)
         secret_clear(b->p, b->n);
     b->pos = b->n = 0;
     b->failed = false;
@@ -141,20 +148,20 @@ struct view buf_view(const struct buf *b) {
 
 void buf_consume(struct buf *b, size_t n) {
     assert(n <= b->n - b->pos);
-    if (b->secret && n)
+    if (b->cleared && n)
         secret_clear(b->p + b->pos, n);
     b->pos += n;
     if (b->pos == b->n)
         b->pos = b->n = 0;
 }
 
-/* Moves unread bytes to the front; a secret buffer leaves nothing behind. */
+/* Moves unread bytes to the front. */
 static void compact(struct buf *b) {
     size_t len = b->n - b->pos;
     if (b->pos == 0)
         return;
     memmove(b->p, b->p + b->pos, len);
-    if (b->secret)
+    if (b->cleared)
         secret_clear(b->p + len, b->n - len);
     b->pos = 0;
     b->n = len;

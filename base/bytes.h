@@ -80,22 +80,26 @@ MUST_USE int view_cstr(struct view v, char *out, size_t size);
 
 /*
  * Invariant: pos <= n <= cap <= max. Memory comes from malloc, or from the
- * locked arena (base/secret.h) when the buffer was made with buf_init_secret;
- * such a buffer is cleared before its memory is given back.
+ * locked arena (base/secret.h) when the buffer was made with buf_init_secret.
+ * Of such a buffer, and of one made with buf_init_cleared, bytes are cleared when
+ * they are consumed, moved or given back.
  */
 struct buf {
     uint8_t *p;
     size_t pos, n, cap, max;
-    bool secret;
-    bool failed; /* a put was refused; sticky until buf_reset */
+    bool secret;  /* in the arena */
+    bool cleared; /* leaves nothing behind */
+    bool failed;  /* a put was refused; sticky until buf_reset */
 };
 
 /* An empty buffer that never holds more than max bytes. Allocates nothing yet. */
 void buf_init(struct buf *b, size_t max);
 void buf_init_secret(struct buf *b, size_t max);
+/* In ordinary memory, for what may hold a secret in passing. */
+void buf_init_cleared(struct buf *b, size_t max);
 /* Gives the memory back; the buffer may be used again with its old maximum. */
 void buf_free(struct buf *b);
-/* Empties without giving memory back; clears the bytes of a secret buffer, and `failed`. */
+/* Empties without giving memory back; clears the bytes where that is the buffer's way, and `failed`. */
 void buf_reset(struct buf *b);
 /* Unread bytes; valid until the buffer changes. */
 struct view buf_view(const struct buf *b);

@@ -399,6 +399,9 @@ struct channel *channel_new(struct loop *l, int fd, const struct channel_rule *r
     if (flags & CHANNEL_SECRET) {
         buf_init_secret(&ch->in, SECRET_SIZE);
         buf_init_secret(&ch->out, SECRET_SIZE);
+    } else if (flags & CHANNEL_CLEARED) {
+        buf_init_cleared(&ch->in, in_max);
+        buf_init_cleared(&ch->out, CHANNEL_OUT_MAX);
     } else {
         buf_init(&ch->in, in_max);
         buf_init(&ch->out, CHANNEL_OUT_MAX);

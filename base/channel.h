@@ -55,8 +55,9 @@ struct channel_rule {
 #define CHANNEL_OUT_MAX ((size_t)8 << 20)
 
 enum channel_flags {
-    CHANNEL_SECRET = 1, /* both buffers live in the locked arena */
-    CHANNEL_READ = 2,   /* read() only: no descriptor can arrive (proxy's end) */
+    CHANNEL_SECRET = 1,  /* both buffers live in the locked arena */
+    CHANNEL_READ = 2,    /* read() only: no descriptor can arrive (proxy's end) */
+    CHANNEL_CLEARED = 4, /* both buffers keep nothing of what has passed */
 };
 
 /* The channel is of no more use (why: ERR_CLOSED, ERR_BAD, ERR_LIMIT or ERR_SYSTEM); the owner frees it. */

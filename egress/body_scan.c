@@ -1,5 +1,6 @@
 #include "egress/body_scan.h"
 
+#include "base/secret.h"
 #include "egress/form_scan.h"
 #include "egress/json_scan.h"
 #include "egress/multipart_scan.h"
@@ -62,6 +63,8 @@ int body_scan_new(enum body_kind kind, struct view boundary, struct body_scan **
 }
 
 void body_scan_free(struct body_scan *s) {
+    if (s)
+        secret_clear(s, sizeof *s);
     free(s);
 }
 

@@ -1,6 +1,9 @@
 #include "egress/inflate.h"
 
+#include "base/secret.h"
+
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <zlib.h>
 
@@ -22,9 +25,39 @@ struct inflate {
     uint64_t most, ratio, used, made;
 };
 
+/* ---- zlib's memory, cleared before it is given back: its window holds plain bytes ---- */
+
+struct piece {
+    size_t n;
+    max_align_t bytes[];
+};
+
+static voidpf piece_new(voidpf opaque, uInt items, uInt size) {
+    size_t n = (size_t)items * size;
+    struct piece *p = malloc(sizeof *p + n);
+    (void)opaque;
+    if (!p)
+        return NULL;
+    p->n = n;
+    return p->bytes;
+}
+
+static void piece_free(voidpf opaque, voidpf address) {
+    struct piece *p = (struct piece *)((uint8_t *)address - offsetof(struct piece, bytes));
+    (void)opaque;
+    secret_clear(p->bytes, p->n);
+    free(p);
+}
+
+/* ---- life ---- */
+
 struct inflate *inflate_new(enum inflate_format format, uint64_t most, uint64_t ratio) {
     struct inflate *z = calloc(1, sizeof *z);
-    if (!z || inflateInit2(&z->stream, format == INFLATE_GZIP ? GZIP : RAW) != Z_OK) {
+    if (!z)
+        return NULL;
+    z->stream.zalloc = piece_new;
+    z->stream.zfree = piece_free;
+    if (inflateInit2(&z->stream, format == INFLATE_GZIP ? GZIP : RAW) != Z_OK) {
         free(z);
         return NULL;
     }
@@ -40,6 +73,8 @@ void inflate_free(struct inflate *z) {
     inflateEnd(&z->stream);
     free(z);
 }
+
+/* ---- decoding ---- */
 
 static const char *limit_broken(const struct inflate *z) {
     if (z->most > 0 && z->made > z->most)

@@ -3,6 +3,7 @@
 #include "base/child.h"
 #include "base/log.h"
 #include "base/rights.h"
+#include "base/secret.h"
 #include "base/table.h"
 #include "egress/body_scan.h"
 #include "egress/inflate.h"
@@ -163,6 +164,7 @@ static void decode(struct job *j) {
         }
         struct inflate_step step = inflate_next(j->inflate, buf_view(&j->input), i->piece, room);
         if (step.why) {
+            secret_clear(i->piece, step.made);
             job_bad(j, step.why);
             return;
         }
@@ -172,6 +174,7 @@ static void decode(struct job *j) {
         bool more = step.made == room;
         if (step.made > 0 || (!more && j->consumed > 0))
             send_plain(j, view_of(i->piece, step.made), more ? 0 : j->consumed);
+        secret_clear(i->piece, step.made);
         if (!more)
             break;
     }
@@ -231,7 +234,7 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     }
     j->id = m->id;
     j->inspect = i;
-    buf_init(&j->input, INSPECT_WINDOW);
+    buf_init_cleared(&j->input, INSPECT_WINDOW);
     int result = start(j, (enum inspect_job)kind, argument, most);
     if (result != 0)
         job_bad(j, result == ERR_BAD ? "not a boundary" : err_text(result));
@@ -312,8 +315,8 @@ struct inspect *inspect_new(struct loop *l, int fd, const struct limits *limits,
     i->lost = lost;
     i->ctx = ctx;
     i->retry = event_new(loop_base(l), -1, 0, on_retry, i);
-    i->channel =
-        channel_new(l, fd, rules, sizeof rules / sizeof *rules, CHANNEL_READ, on_closed, i);
+    i->channel = channel_new(l, fd, rules, sizeof rules / sizeof *rules,
+                             CHANNEL_READ | CHANNEL_CLEARED, on_closed, i);
     if (!i->retry || !i->channel) {
         inspect_free(i);
         return NULL;

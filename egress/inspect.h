@@ -8,7 +8,8 @@
  * parent. Takes INSPECT_* from egress; from the parent the generation, of which
  * it keeps the limits. Holds no secret of its own:
  * what it sees of one is what an upstream wrote into a compressed answer, which
- * leaves here unmasked, for egress' guard. Never opens a file or a connection,
+ * leaves here unmasked, for egress' guard, and is cleared behind it: of a body that has
+ * ended nothing is kept. Never opens a file or a connection,
  * never decides; has no audit channel. Ends with its egress.
  */
 #ifndef EGRESS_INSPECT_H

@@ -13,9 +13,9 @@ from world import DIRECT, SECRET, exchange
 from cases import forms
 from helpers import holds
 
-# Whoever may never have a secret in clear; broker and egress hold one for the length of a lease, and an
-# upstream's echo in a compressed answer passes through inspect (docs/threat-model.md, P2).
-WITHOUT_SECRETS = ("parent", "proxy", "audit", "control", "ca", "dialer")
+# Whoever may never have a secret in clear; broker and egress hold one for the length of a lease. An upstream's echo
+# in a compressed answer passes through inspect, and leaves nothing there (docs/threat-model.md, P2).
+WITHOUT_SECRETS = ("parent", "proxy", "inspect", "audit", "control", "ca", "dialer")
 Sample = collections.namedtuple("Sample", "pss fds")
 
 

@@ -1,5 +1,6 @@
 """P1 to P10 of docs/threat-model.md, each shown from outside with raw bytes against a running exeatd."""
 import glob
+import gzip
 import json
 import os
 import re
@@ -64,6 +65,26 @@ def p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else(plac
         if role in ROLES_WITHOUT_SECRETS or (role == "egress" and lane == 2):
             assert not found, "%s %d has the secret in memory" % (role, lane)
     assert not holds(place.daemon.pid, SECRET), "the parent has the secret in memory"
+
+
+def p2_inspect_keeps_nothing_of_an_echo_in_a_compressed_answer(place):
+    assert all_pids(place)[("inspect", 1)]
+
+    def echo(request, stream, end):
+        body = gzip.compress(b"".join(b"%d %s\n" % (i, request) for i in range(400)), 1)[:end]
+        stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+    script = place.upstream.script
+    try:
+        for end in (None, -1, -9, -200):  # whole, and cut short
+            place.upstream.script = lambda r, s: echo(r, s, end)
+            for _ in range(3):
+                answer = ask_quietly(place)
+                assert end or (answer.status == 200 and answer.body.count(b"GET ") == 400)
+    finally:
+        place.upstream.script = script
+    pid = place.pids()[("inspect", 1)]
+    assert wait_for(lambda: not holds(pid, SECRET), 5, 0.2), "inspect still has %r" % holds(pid, SECRET)
 
 
 def p2_a_secret_is_only_in_locked_memory(place):
@@ -576,7 +597,7 @@ def groups(tests):
 # Not even their own user may look into the processes: that is the point of them.
 LOOKS_INSIDE = (p1_proxy_and_inspect_hold_no_file_and_no_directory,
                 p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else,
-                p2_a_secret_is_only_in_locked_memory)
+                p2_a_secret_is_only_in_locked_memory, p2_inspect_keeps_nothing_of_an_echo_in_a_compressed_answer)
 
 
 def main():

@@ -234,6 +234,25 @@ static void a_block_fits_whole_or_not_at_all(void **state) {
     buf_free(&b);
 }
 
+static void a_cleared_buffer_leaves_nothing_behind(void **state) {
+    struct buf b;
+    (void)state;
+    buf_init_cleared(&b, 64);
+    buf_put(&b, VIEW("0123456789"));
+    uint8_t *p = b.p;
+    buf_consume(&b, 4);
+    assert_memory_equal(p, "\0\0\0\000456789", 10);
+    assert_non_null(buf_reserve(&b, 58)); /* moves */
+    p = b.p;
+    assert_memory_equal(p, "456789\0\0\0\0", 10);
+    buf_consume(&b, 6);
+    assert_memory_equal(p, "\0\0\0\0\0\0\0\0\0\0", 10);
+    buf_put(&b, VIEW("0123"));
+    buf_reset(&b);
+    assert_memory_equal(b.p, "\0\0\0\0", 4);
+    buf_free(&b);
+}
+
 static void a_secret_buffer_leaves_nothing_behind(void **state) {
     struct buf b;
     (void)state;
@@ -318,6 +337,7 @@ int main(void) {
         cmocka_unit_test(what_puts_write_reads_read),
         cmocka_unit_test(a_reader_that_ran_out_gives_nothing_more),
         cmocka_unit_test(a_block_fits_whole_or_not_at_all),
+        cmocka_unit_test(a_cleared_buffer_leaves_nothing_behind),
         cmocka_unit_test(a_secret_buffer_leaves_nothing_behind),
         cmocka_unit_test(decimal_digits_are_those_of_the_number),
         cmocka_unit_test(classes_of_characters),

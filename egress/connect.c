@@ -26,6 +26,7 @@ struct connect {
     struct attempt attempts[CONNECT_ADDRESSES_MAX]; /* one an address */
     size_t n, next, pending;
     uint16_t port;
+    bool lacking; /* a descriptor, or memory */
     struct event *stagger, *deadline, *finish, *hop;
     struct buf out, in; /* what is said to the proxy, and its answer */
     struct connected result;
@@ -220,8 +221,20 @@ static int set_options(int fd) {
     return 0;
 }
 
+static bool is_ours(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
+
+/* What we lack is told rather than what the others did. */
 static void note_failure(struct connect *c, const struct address *a, int error) {
     char text[48];
+    if (c->lacking)
+        return;
+    c->lacking = is_ours(error);
+    if (error == EMFILE || error == ENFILE) {
+        snprintf(c->result.detail, sizeof c->result.detail, "no descriptors");
+        return;
+    }
     address_format(a, text);
     snprintf(c->result.detail, sizeof c->result.detail, "%s: %s", text, strerror(error));
 }
@@ -289,7 +302,7 @@ static void advance(struct connect *c) {
         note_failure(c, to, error);
     }
     if (c->pending == 0)
-        finish(c, ERR_SYSTEM);
+        finish(c, c->lacking ? ERR_MEMORY : ERR_SYSTEM);
 }
 
 static void on_connected(evutil_socket_t fd, short what, void *ctx) {

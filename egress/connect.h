@@ -19,7 +19,10 @@ enum { CONNECT_ADDRESSES_MAX = 16, CONNECT_ATTEMPTS_MAX = 4 };
 struct connect;
 
 struct connected {
-    /* 0, ERR_TIMEOUT, or ERR_SYSTEM: no address could be connected, or the proxy refused. */
+    /*
+     * 0, ERR_TIMEOUT, ERR_SYSTEM: no address could be connected, or the proxy refused, or
+     * ERR_MEMORY: we had no descriptor, or no memory, for one of the addresses, and no other could be connected.
+     */
     int result;
     int fd; /* yours when result is 0: non-blocking, close-on-exec, TCP_NODELAY, keepalive; watched by no event */
     struct address address; /* of the peer, when result is 0 */

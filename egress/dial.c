@@ -113,7 +113,10 @@ static void on_connected(void *ctx, const struct connected *c) {
     struct dial *d = ctx;
     d->connect = NULL;
     if (c->result != 0) {
-        fail(d, c->result == ERR_TIMEOUT ? REASON_CONNECT_TIMEOUT : REASON_CONNECT_FAILED,
+        fail(d,
+             c->result == ERR_TIMEOUT  ? REASON_CONNECT_TIMEOUT
+             : c->result == ERR_MEMORY ? REASON_DIALER_UNAVAILABLE
+                                       : REASON_CONNECT_FAILED,
              c->detail);
         return;
     }
@@ -139,7 +142,7 @@ static void connect_to(struct dial *d, const struct address *addresses, size_t n
     d->connect = connect_start(d->tools->loop, addresses, n, port, behind_hop,
                                limit_ms(d, LIMIT_CONNECT_TIME), on_connected, d);
     if (!d->connect)
-        fail(d, REASON_CONNECT_FAILED, "out of memory");
+        fail(d, REASON_DIALER_UNAVAILABLE, "out of memory");
 }
 
 /* ---- resolving ---- */
@@ -150,6 +153,8 @@ static void on_hop_resolved(void *ctx, const struct resolved *r) {
     d->lookup = NULL;
     if (d->abandoned)
         finish(d, REASON_CLIENT_CLOSED);
+    else if (r->result == ERR_MEMORY)
+        fail(d, REASON_DIALER_UNAVAILABLE, r->why);
     else if (r->result != 0)
         fail(d, REASON_CONNECT_FAILED, "the upstream proxy's name does not resolve");
     else if (!rules->has_hop)
@@ -215,7 +220,8 @@ static void on_resolved(void *ctx, const struct resolved *r) {
     }
     memcpy(d->aliases, r->aliases, sizeof d->aliases);
     if (r->result != 0) {
-        fail(d, REASON_NAME_NOT_RESOLVED, r->why);
+        fail(d, r->result == ERR_MEMORY ? REASON_DIALER_UNAVAILABLE : REASON_NAME_NOT_RESOLVED,
+             r->why);
         return;
     }
     /* A mapped address is its IPv4 address in all that follows. */

@@ -31,9 +31,9 @@ enum {
     DIAL_DONE = 1,
     /*
      * u16 enum reason; block detail for the record; block address text or empty; block CNAME chain. By rules, with a deny
-     * record of dialer's own: unknown_sandbox, host_not_allowed and its like, address_not_allowed. Else: name_not_resolved,
+     * record of dialer's own: unknown_sandbox, host_not_allowed and its like, address_not_allowed, never. Else: name_not_resolved,
      * connect_failed, connect_timeout, not_ready (another generation; ask again), too_many, audit_unavailable,
-     * dialer_unavailable (no memory), cut (the upstream proxy went away by a new generation).
+     * dialer_unavailable (no descriptor or memory of its own), cut (the upstream proxy went away by a new generation).
      */
     DIAL_REFUSED = 2,
 };

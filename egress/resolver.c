@@ -6,8 +6,11 @@
 #define CARES_NO_DEPRECATED
 #include <ares.h>
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /*
  * Two tries of 1.5 s and 3 s: with one server the library is done at about
@@ -143,7 +146,7 @@ static void lookup_release(struct lookup *l) {
 
 /* What both halves say together. Any broken answer spoils the name; an address beats the other half's failure. */
 static void sum_up(struct lookup *l) {
-    static const int order[] = {ERR_BAD, 0, ERR_TIMEOUT, ERR_SYSTEM, ERR_MISSING};
+    static const int order[] = {ERR_BAD, 0, ERR_MEMORY, ERR_TIMEOUT, ERR_SYSTEM, ERR_MISSING};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         for (size_t k = 0; k < 2; k++) {
             const struct half *h = &l->halves[k];
@@ -228,6 +231,15 @@ static void read_answer(struct half *h, struct view message) {
     h->why = "the name has no address";
 }
 
+/* The library says of this the same as of a server that cannot be reached. */
+static bool lacks_descriptors(void) {
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return errno == EMFILE || errno == ENFILE;
+    close(fd);
+    return false;
+}
+
 static void read_failure(struct half *h, int status) {
     switch (status) {
     case ARES_ENOTFOUND:
@@ -248,9 +260,13 @@ static void read_failure(struct half *h, int status) {
         h->result = ERR_TIMEOUT;
         h->why = "no answer from the resolver in time";
         break;
+    case ARES_ENOMEM:
+        h->result = ERR_MEMORY;
+        h->why = "out of memory";
+        break;
     case ARES_ECONNREFUSED:
-        h->result = ERR_SYSTEM;
-        h->why = "the resolver cannot be reached";
+        h->result = lacks_descriptors() ? ERR_MEMORY : ERR_SYSTEM;
+        h->why = h->result == ERR_MEMORY ? "no descriptors" : "the resolver cannot be reached";
         break;
     default:
         h->result = ERR_SYSTEM;

@@ -27,7 +27,7 @@ struct resolved {
     /*
      * 0: at least one address. ERR_MISSING: no such name, or no address. ERR_BAD: an answer broke the
      * rules of egress/dns_answer.h, then none of the name's answers is used. ERR_TIMEOUT. ERR_SYSTEM: no server to
-     * ask, or they failed.
+     * ask, or they failed. ERR_MEMORY: we have no descriptor, or no memory, to ask with.
      */
     int result;
     const char *why; /* static sentence fragment when result is not 0 */

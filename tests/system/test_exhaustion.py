@@ -145,6 +145,20 @@ def rx_04_without_descriptors_nothing_breaks(place):
     assert place.pids() == before, "a process was lost"
 
 
+def rx_04_a_dialer_without_descriptors_says_so(place):
+    before = place.pids()
+    dialer = before[("dialer", 0)]
+    try:
+        confine(place, dialer, "nofile", 3)
+        answer = ask(place, host="open.allowed.test", placeholder=None)
+        assert (answer.status, answer.reason) == (503, "dialer_unavailable"), answer
+        assert [r["detail"] for r in place.records() if r.get("id") == answer.record] == ["no descriptors"]
+    finally:
+        confine(place, dialer, "nofile", 1024)
+    assert is_served(place), place.log()[-500:]
+    assert place.pids() == before, "a process was lost"
+
+
 def handshake(place, name):
     try:
         with place.tls("a", "%s:%d" % (name, place.values["port"])) as s:
@@ -356,6 +370,7 @@ def main():
             report.run(test, place)
     with crowded_place(user=NOBODY if os.getuid() == 0 else None) as place:
         report.run(rx_04_without_descriptors_nothing_breaks, place)
+        report.run(rx_04_a_dialer_without_descriptors_says_so, place)
         if measures_memory:
             report.run(rx_10_without_memory_no_check_is_skipped_and_nothing_crashes, place)
     if not measures_memory:

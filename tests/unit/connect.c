@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 #include "egress/connect.h"
 #include "tests/unit/dns_server.h"
 
@@ -186,6 +188,22 @@ static void all_refused_is_a_failure_that_names_the_last(void **state) {
         dial(l, (const char *const[]){"127.0.0.2", "127.0.0.3", NULL}, port, NULL, 2000);
     assert_int_equal(o.c.result, ERR_SYSTEM);
     assert_string_equal(o.c.detail, "127.0.0.3: Connection refused");
+    loop_free(l);
+}
+
+static void without_descriptors_it_is_not_the_addresses_fault(void **state) {
+    struct loop *l = loop_new();
+    uint16_t port = 0;
+    int listener = listen_at("127.0.0.1", &port, 8);
+    struct rlimit limit;
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, limit.rlim_max}), 0);
+    struct outcome o = dial(l, (const char *const[]){"127.0.0.1", NULL}, port, NULL, 2000);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(o.c.result, ERR_MEMORY);
+    assert_string_equal(o.c.detail, "no descriptors");
+    close(listener);
     loop_free(l);
 }
 
@@ -435,6 +453,7 @@ int main(void) {
         cmocka_unit_test(a_silent_address_is_overtaken_after_250_ms_and_closed),
         cmocka_unit_test(nobody_answering_is_a_timeout),
         cmocka_unit_test(all_refused_is_a_failure_that_names_the_last),
+        cmocka_unit_test(without_descriptors_it_is_not_the_addresses_fault),
         cmocka_unit_test(families_take_turns_and_ipv6_is_first),
         cmocka_unit_test(more_addresses_than_are_dialled_are_left_out),
         cmocka_unit_test(no_more_than_a_few_attempts_go_on_at_once),

@@ -5,6 +5,8 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 #include "egress/resolver.h"
 #include "tests/unit/dns_server.h"
 
@@ -487,6 +489,23 @@ static void an_unreachable_server_is_a_failure(void **state) {
     world_close(&w);
 }
 
+static void without_descriptors_it_is_not_the_resolvers_fault(void **state) {
+    struct world w;
+    struct outcome o;
+    struct rlimit limit;
+    (void)state;
+    world_open(&w, script_plain);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &(struct rlimit){3, limit.rlim_max}), 0);
+    resolve(&w, "api.allowed.test", &o);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(o.r.result, ERR_MEMORY);
+    assert_string_equal(o.r.why, "no descriptors");
+    resolve(&w, "api.allowed.test", &o);
+    assert_int_equal(o.r.result, 0);
+    world_close(&w);
+}
+
 static void a_resolver_may_be_freed_while_it_works(void **state) {
     struct world w;
     struct outcome o;
@@ -517,6 +536,7 @@ int main(void) {
         cmocka_unit_test(open_questions_go_to_new_servers),
         cmocka_unit_test(without_servers_nothing_resolves),
         cmocka_unit_test(an_unreachable_server_is_a_failure),
+        cmocka_unit_test(without_descriptors_it_is_not_the_resolvers_fault),
         cmocka_unit_test(a_resolver_may_be_freed_while_it_works),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ struct client {
     uint32_t uid;
     uint32_t ask;      /* our id of what is in progress; 0: nothing */
     uint32_t their_id; /* the client's */
-    bool at_broker;
+    bool at_broker, at_audit;
 };
 
 struct control {
@@ -44,15 +44,19 @@ struct control {
 
 /* ---- clients ---- */
 
+/* Nobody is left to be answered: broker must not go on reading what is typed. */
+static void cancel_at_broker(struct client *k) {
+    if (k->ask && k->at_broker && k->owner->broker)
+        channel_send(k->owner->broker, BROKER_CANCEL, k->ask, 0, VIEW(""));
+}
+
 static void client_free(struct client *k) {
     struct client **at = &k->owner->clients;
     while (*at != k)
         at = &(*at)->next;
     *at = k->next;
     k->owner->n_clients--;
-    /* Nobody is left to be answered: broker must not go on reading what is typed. */
-    if (k->ask && k->at_broker && k->owner->broker)
-        channel_send(k->owner->broker, BROKER_CANCEL, k->ask, 0, VIEW(""));
+    cancel_at_broker(k);
     if (k->timer)
         event_free(k->timer);
     channel_free(k->channel);
@@ -77,9 +81,19 @@ static void client_answer(struct client *k, int code, struct view text) {
 }
 
 static void on_client_timer(evutil_socket_t fd, short what, void *ctx) {
+    struct client *k = ctx;
     (void)fd;
     (void)what;
-    client_free(ctx);
+    if (!k->ask) {
+        client_free(k);
+        return;
+    }
+    cancel_at_broker(k);
+    client_answer(k, ERR_CLOSED,
+                  k->at_broker ? VIEW("the broker does not answer: look whether it was done")
+                  : k->at_audit
+                      ? VIEW("audit does not answer: see `exeat status`")
+                      : VIEW("the daemon does not answer: see its log"));
 }
 
 static void on_client_closed(void *ctx, struct channel *ch, int why) {
@@ -107,6 +121,7 @@ static int begin_ask(struct client *k, uint32_t their_id, bool at_broker) {
     k->ask = c->last_ask;
     k->their_id = their_id;
     k->at_broker = at_broker;
+    k->at_audit = false;
     c->asked++;
     arm(k, CONTROL_ASK_SECONDS);
     return 0;
@@ -121,6 +136,10 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
     (void)ch;
     if (begin_ask(k, m->id, false) != 0)
         return ERR_BAD;
+    /* Audit signs at once, or has died with the question. */
+    k->at_audit = m->type == CONTROL_HEAD;
+    if (k->at_audit)
+        arm(k, CONTROL_HEAD_SECONDS);
     /* Whoever watches exeat asks for the status again and again. */
     log_line(m->type == CONTROL_STATUS ? LOG_DEBUG : LOG_INFO, "uid %u asks for %s", k->uid,
              m->type == CONTROL_STOP     ? "a stop"

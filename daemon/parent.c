@@ -546,8 +546,9 @@ static int open_listeners(struct parent *p) {
         int fd = listener_open(l);
         if (fd < 0 || proxy->n_listeners == LISTENERS_MAX) {
             if (fd >= 0)
-                log_fatal("lane %u has more than %d listeners", l->lane, LISTENERS_MAX);
-            return 1;
+                log_fatal("%s:%u:%u: lane %u has more than %d listeners", l->at.file, l->at.line,
+                          l->at.column, l->lane, LISTENERS_MAX);
+            return 3;
         }
         proxy->listeners[proxy->n_listeners++] = fd;
     }

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 from helpers import POLICY, SECRET, all_pids, ask, ask_quietly, exists, head, is_served, open_tls, small_place
 from place import OK_ANSWER, UIDS, Report, read_all, read_head, wait_for
@@ -378,6 +379,41 @@ def inspect_runs_only_once_a_body_needs_it(place):
     assert place.pids()[("inspect", 1)] != first
 
 
+def an_audit_that_does_not_answer_is_not_waited_for(place):
+    place.exeat("log", "head")
+    audit = place.pids()[("audit", 0)]
+    os.kill(audit, signal.SIGSTOP)
+    try:
+        begun = time.monotonic()
+        assert code(place, "log", "head") == 0, place.last
+        assert time.monotonic() - begun < 9
+        assert b"audit does not answer" in place.last.stderr and b"seq" in place.last.stdout, place.last
+        # Nor one that dies with the question.
+        asked = subprocess.Popen([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "log", "head"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, **place.as_user)
+        time.sleep(0.3)
+    finally:
+        os.kill(audit, signal.SIGKILL)
+    out, said = asked.communicate(timeout=9)
+    assert b"audit does not answer" in said and b"seq" in out, (out, said)
+    assert is_served(place)
+
+
+def a_listener_that_cannot_be_opened_is_an_error_of_the_configuration(place):
+    with socket.create_server(("127.0.0.1", 0)) as taken, open(place.path("exeat.conf")) as f:
+        config = re.sub(r"^(state|control) \S+", r"\1 third", f.read(), flags=re.M).replace("control third", "control third.sock")
+        config = re.sub(r"^listen .*\n", "", config, flags=re.M)
+        line = config.count("\n") + 1
+        place.write("third.conf", config + "listen tcp 127.0.0.1:%d { sandbox a }\n" % taken.getsockname()[1])
+        os.makedirs(place.path("third"), 0o755, exist_ok=True)
+        if place.user:
+            os.chown(place.path("third"), place.user, place.user)
+        done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("third.conf")],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30, **place.as_user)
+    assert done.returncode == 3, done
+    assert b"third.conf:%d:1: cannot listen on 127.0.0.1:" % line in done.stderr, done
+
+
 def a_killed_parent_leaves_no_process_behind(place):
     pids = list(all_pids(place).values())
     assert len(pids) >= 8
@@ -427,7 +463,9 @@ def sigterm_and_stop_end_it_in_order(place):
 TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
-         a_head_is_signed_when_it_is_asked_for, without_the_daemon_the_last_head_says_what_it_does_not_cover,
+         a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
+         a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,
+         without_the_daemon_the_last_head_says_what_it_does_not_cover,
          the_list_of_sandboxes_tells_issued_from_granted, a_secret_that_no_service_lends_is_noted,
          explain_asks_for_the_sandbox_only_when_there_are_several, a_second_daemon_is_told_of_the_first,
          a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,

@@ -184,21 +184,30 @@ static void connect_to_hop(struct dial *d) {
         resolve(d, hop->host, on_hop_resolved);
 }
 
-/* Every address, or none: see the header. False: the dial is gone. */
-static bool vet(struct dial *d) {
+/* False: the dial is gone. */
+static bool vet_address(struct dial *d, const struct address *a) {
     const struct dial_tools *t = d->tools;
     uint16_t port = d->wish.authority.port;
-    for (size_t i = 0; i < d->n; i++) {
-        const struct address *a = &d->addresses[i];
-        const char *why = dial_rules_refuse(t->rules, t->interfaces, d->service, a, port);
-        char detail[128];
-        if (!why)
-            continue;
-        address_format(a, d->address);
+    const char *why = dial_rules_refuse(t->rules, t->interfaces, d->service, a, port);
+    const struct service *never = why ? NULL : policy_never_address(t->rules->policy, a, port);
+    char detail[sizeof d->detail];
+    if (!why && !never)
+        return true;
+    address_format(a, d->address);
+    if (why)
         snprintf(detail, sizeof detail, "%s: %s", d->address, why);
-        refuse(d, REASON_ADDRESS_NOT_ALLOWED, detail);
-        return false;
-    }
+    else
+        snprintf(detail, sizeof detail, "%s: never all of service %.*s", d->address,
+                 VIEW_ARG(service_name(never)));
+    refuse(d, never ? REASON_NEVER : REASON_ADDRESS_NOT_ALLOWED, detail);
+    return false;
+}
+
+/* Every address, or none: see the header. False: the dial is gone. */
+static bool vet(struct dial *d) {
+    for (size_t i = 0; i < d->n; i++)
+        if (!vet_address(d, &d->addresses[i]))
+            return false;
     return true;
 }
 

@@ -315,10 +315,14 @@ static bool carrier_matches(const struct carrier *c, const uint8_t bytes[16]) {
     return true;
 }
 
-static enum address_class carried_class(const struct carrier *c, const uint8_t bytes[16]) {
-    uint8_t inner[4];
+static void carried(const struct carrier *c, const uint8_t bytes[16], uint8_t inner[4]) {
     for (int i = 0; i < 4; i++)
         inner[i] = bytes[c->at + i] ^ c->inverted;
+}
+
+static enum address_class carried_class(const struct carrier *c, const uint8_t bytes[16]) {
+    uint8_t inner[4];
+    carried(c, bytes, inner);
     enum address_class class = class_in(ipv4_classes, inner);
     if (class == ADDRESS_PUBLIC || class == ADDRESS_METADATA)
         return class;
@@ -340,6 +344,22 @@ static enum address_class classify_ipv6(const uint8_t bytes[16]) {
                 return class;
         }
     return class_in(ipv6_classes, bytes);
+}
+
+bool address_reaches(const struct address *a, const struct address *to) {
+    uint8_t inner[4];
+    if (address_equal(a, to))
+        return true;
+    if (a->family != 6 || to->family != 4)
+        return false;
+    if (is_mapped(a))
+        return memcmp(a->bytes + 12, to->bytes, 4) == 0;
+    for (size_t i = 0; i < sizeof carriers / sizeof carriers[0]; i++) {
+        carried(&carriers[i], a->bytes, inner);
+        if (carrier_matches(&carriers[i], a->bytes) && memcmp(inner, to->bytes, 4) == 0)
+            return true;
+    }
+    return false;
 }
 
 enum address_class address_classify(const struct address *a) {

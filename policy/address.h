@@ -48,6 +48,8 @@ bool address_equal(const struct address *a, const struct address *b);
  * network's own NAT64 prefix cannot be known here.
  */
 enum address_class address_classify(const struct address *a);
+/* Whether who dials a may arrive at `to`: it is that, or a form of IPv6 (as above) that carries it. */
+bool address_reaches(const struct address *a, const struct address *to);
 /* "loopback", "private", ... Static. */
 const char *address_class_name(enum address_class c);
 

@@ -429,6 +429,24 @@ bool service_permits_address(const struct service *s, const struct address *a) {
     return false;
 }
 
+static bool has_address(const struct service *s, const struct address *a) {
+    for (const struct host_rule *h = s->hosts; h; h = h->next) {
+        const struct authority *base = &h->pattern.base;
+        if (h->pattern.reach == REACH_EXACT && base->kind == HOST_ADDRESS &&
+            address_reaches(a, &base->address))
+            return true;
+    }
+    return false;
+}
+
+const struct service *policy_never_address(const struct policy *p, const struct address *a,
+                                           uint16_t port) {
+    for (const struct service *s = p->services; s; s = s->next)
+        if (s->never_all.line != 0 && service_covers_port(s, port) && has_address(s, a))
+            return s;
+    return NULL;
+}
+
 struct view service_name(const struct service *s) {
     return s->name;
 }

@@ -115,6 +115,10 @@ bool policy_lends(const struct policy *p, struct view sandbox, struct view crede
 /* Whether the address class may be dialled for this service: public, or inside one of its ranges. METADATA needs a range of exactly that address. */
 bool service_permits_address(const struct service *s, const struct address *a);
 
+/* A service with `never all` that has this address as a host and covers the port; NULL: there is none. */
+const struct service *policy_never_address(const struct policy *p, const struct address *a,
+                                           uint16_t port);
+
 struct view service_name(const struct service *s);
 /* Empty when the service has no credential. */
 struct view service_credential(const struct service *s);

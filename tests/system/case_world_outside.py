@@ -30,7 +30,7 @@ service api {
     credential key-a { in header authorization scheme bearer }
     operation every { GET POST /; GET POST /** }
 }
-service walled { host walled.dns.test; never all }
+service walled { host walled.dns.test 10.66.6.6 [fd66::6]; never all }
 service inside {
     host inside.allowed.test
     port {port}

@@ -88,7 +88,7 @@ NOTES.update({
     "WC-07": "not built: there is one policy, and a grant can only take from what its service names",
     "RX-01": "slowhttptest itself: the soak", "RX-07": "a churn of seconds; an hour of it is the soak's",
     "RX-10": "address space instead of a cgroup: every allocation fails, not the process",
-    "BR-13": "an address is denied as a name is: `never all` of a service of that address",
+    "BR-13": "`never all` of a service of that address, also for names that resolve to it",
     "BR-17": HOST, "BR-28": NO_RULE_READS_BODIES, "BR-60": NO_RULE_READS_BODIES, "BR-82": H2,
     "BR-36": "no binding puts a secret into a body: a placeholder there is refused",
     "BR-42": "exeat changes no network of the machine",

@@ -340,6 +340,27 @@ static void a_range_that_is_not_exact_is_refused(void **state) {
     }
 }
 
+static void ip_06_07_an_address_is_reached_through_what_carries_it(void **state) {
+    static const struct {
+        const char *from, *to;
+        bool reaches;
+    } cases[] = {
+        {"192.168.1.5", "192.168.1.5", true},         {"192.168.1.4", "192.168.1.5", false},
+        {"::ffff:192.168.1.5", "192.168.1.5", true},  {"64:ff9b::c0a8:105", "192.168.1.5", true},
+        {"64:ff9b::c0a8:104", "192.168.1.5", false},  {"2002:c0a8:105::1", "192.168.1.5", true},
+        {"2001:db8::c0a8:105", "192.168.1.5", false}, {"fd00::5efe:c0a8:105", "192.168.1.5", true},
+        {"2001:db8::1", "2001:db8::1", true},         {"192.168.1.5", "::ffff:c0a8:105", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct address from, to;
+        assert_int_equal(address_parse(view_str(cases[i].from), &from), 0);
+        assert_int_equal(address_parse(view_str(cases[i].to), &to), 0);
+        if (address_reaches(&from, &to) != cases[i].reaches)
+            fail_msg("%s to %s", cases[i].from, cases[i].to);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_literals_are_written_back_in_rfc_5952_form),
@@ -349,6 +370,7 @@ int main(void) {
         cmocka_unit_test(ip_01_05_08_09_10_special_addresses_have_their_class),
         cmocka_unit_test(ip_02_metadata_services_are_metadata_in_every_form),
         cmocka_unit_test(ip_06_07_embedded_addresses_are_unpacked),
+        cmocka_unit_test(ip_06_07_an_address_is_reached_through_what_carries_it),
         cmocka_unit_test(every_class_has_a_name_of_its_own),
         cmocka_unit_test(ranges_hold_what_has_their_prefix),
         cmocka_unit_test(a_range_that_is_not_exact_is_refused),

@@ -600,6 +600,37 @@ static void ip_rule_answers_that_are_not_public_are_refused(void **state) {
     world_close(&w);
 }
 
+static void br_13_an_address_that_is_never_reached_is_not_by_name_either(void **state) {
+    static const struct {
+        const char *rest, *address;
+        bool refused;
+    } cases[] = {
+        {"service off {\n host 127.0.0.5\n never all\n}\n", "127.0.0.5", true},
+        {"service off {\n host 127.0.0.5\n never all\n}\n", "::ffff:127.0.0.5", true},
+        {"service off {\n host 127.0.0.5\n port 1\n never all\n}\n", "127.0.0.1", false},
+        {"service off {\n host 127.0.0.1\n port 1\n never all\n}\n", "127.0.0.1", false},
+        {"service off {\n host 127.0.0.1\n never { GET /x }\n}\n", "127.0.0.1", false},
+        {"service off {\n host x.other.test [::1]\n never all\n}\n", "127.0.0.1", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct world w;
+        world_prepare(&w, dns_table, 64, 64);
+        write_policy(&w, cases[i].rest);
+        use_generation(&w, 1);
+        table_address = cases[i].address;
+        struct answer *a = ask(&w, "api.allowed.test");
+        if (a->refused != cases[i].refused)
+            fail_msg("%s: %s", cases[i].rest, reason_info(a->reason)->code);
+        if (a->refused) {
+            assert_refused(a, REASON_NEVER);
+            assert_string_equal(a->address, "127.0.0.5");
+            assert_false(upstream_was_reached(&w));
+        }
+        world_close(&w);
+    }
+}
+
 static void dn_09_a_translated_address_is_judged_by_what_is_inside(void **state) {
     struct world w;
     (void)state;
@@ -1022,6 +1053,7 @@ int main(void) {
         cmocka_unit_test(dn_02_one_refused_address_refuses_the_name),
         cmocka_unit_test(dn_03_an_alias_of_an_internal_name_is_judged_by_its_address),
         cmocka_unit_test(ip_rule_answers_that_are_not_public_are_refused),
+        cmocka_unit_test(br_13_an_address_that_is_never_reached_is_not_by_name_either),
         cmocka_unit_test(dn_09_a_translated_address_is_judged_by_what_is_inside),
         cmocka_unit_test(ip_06_a_mapped_address_is_dialled_as_what_it_is),
         cmocka_unit_test(ip_11_ad_01_br_76_our_own_listeners_are_never_dialled),

@@ -90,10 +90,9 @@ static void on_client_timer(evutil_socket_t fd, short what, void *ctx) {
     }
     cancel_at_broker(k);
     client_answer(k, ERR_CLOSED,
-                  k->at_broker ? VIEW("the broker does not answer: look whether it was done")
-                  : k->at_audit
-                      ? VIEW("audit does not answer: see `exeat status`")
-                      : VIEW("the daemon does not answer: see its log"));
+                  k->at_broker  ? VIEW("the broker does not answer: look whether it was done")
+                  : k->at_audit ? VIEW("audit does not answer: see `exeat status`")
+                                : VIEW("the daemon does not answer: see its log"));
 }
 
 static void on_client_closed(void *ctx, struct channel *ch, int why) {

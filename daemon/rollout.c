@@ -236,6 +236,8 @@ static void abandon(struct parent *p, const char *why) {
     close(p->rollout.text);
     keep_error(p, view_str(why));
     parent_loaded(p, ERR_BAD, view_str(p->load_error));
+    /* What the broker has issued or ended meanwhile is not refused with a loaded text. */
+    p->rollout.wanted = p->rollout.wanted || p->rollout.loaded;
     /* Who came up meanwhile has no generation yet. */
     for (struct process *of = p->processes; of; of = of->next)
         if (takes_part(of) && of->generation == 0 && p->generation)
@@ -330,6 +332,8 @@ void rollout_lost(struct process *of) {
         /* Nobody serves yet: again when all are up. */
         finish(p);
         close(p->rollout.text);
+        if (buf_len(&p->candidate) == 0)
+            buf_put(&p->candidate, buf_view(&p->rollout.base));
         p->rollout.wanted = true;
         return;
     }

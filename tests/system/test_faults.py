@@ -3,6 +3,7 @@ import base64
 import gzip
 import os
 import signal
+import subprocess
 import threading
 import time
 
@@ -126,6 +127,37 @@ def fourteen_lanes_come_up(_):
         assert ask(place, sandbox="s13").status == 200
 
 
+def children(pid):
+    """{role: pid}, also of those that the parent tells of only when it is ready."""
+    found = {}
+    for each in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/stat" % each) as stat, open("/proc/%s/cmdline" % each) as line:
+                words = line.read().split("\0")
+                if int(stat.read().rpartition(")")[2].split()[1]) == pid and "--role" in words:
+                    found[words[words.index("--role") + 1]] = int(each)
+        except OSError:
+            pass
+    return found
+
+
+def p10_a_process_that_dies_in_the_first_generation_is_waited_for(_):
+    """The policy is so long that they read it for a while."""
+    paths = "; ".join("GET /%d/*" % i for i in range(60))
+    long = "".join("service x%d { host x%d.test; operation read { %s } }\n" % (i, i, paths) for i in range(700))
+    with small_place(POLICY + long) as place:
+        place.stop()
+        before = len(place.log())
+        place.daemon = subprocess.Popen([os.path.join(place.build, "exeatd"), "--config", place.path("exeat.conf")],
+                                        stdout=place.log_file, stderr=place.log_file, stdin=subprocess.DEVNULL)
+        assert wait_for(lambda: "load" in children(place.daemon.pid), 10, 0.002)
+        assert wait_for(lambda: "load" not in children(place.daemon.pid), 10, 0.002)
+        os.kill(children(place.daemon.pid)["dialer"], signal.SIGKILL)
+        assert wait_for(lambda: "parent: info: ready" in place.log()[before:], 20), place.log()[before:]
+        assert "dialer ended: signal 9" in place.log()[before:]
+        assert ask(place).status == 200
+
+
 def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
     with small_place(listeners={"shared": "shared a b"}, config="limit connections 40\n") as place:
         identity = {n: b"Proxy-Authorization: Basic %s\r\n" % proxy_token(place, n) for n in ("a", "b")}
@@ -208,6 +240,7 @@ def main():
     for test in (p10_a_body_that_inspect_does_not_look_at_does_not_leave,
                  rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
                  rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up,
+                 p10_a_process_that_dies_in_the_first_generation_is_waited_for,
                  rx_04_on_a_shared_listener_nobody_shuts_the_others_out):
         report.run(test, None)
     report.end()

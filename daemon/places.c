@@ -213,29 +213,51 @@ static bool check_file(const char *path, const struct stat *st, bool secret) {
     return false;
 }
 
-static bool send_key(struct process *of, const char *name, const char *path, bool secret) {
+/* A descriptor, or -1 with a line in the log. */
+static int open_key(const char *path, bool secret) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return errno == ENOENT ? lack(path) : complain(path, "cannot be opened");
-    if (fstat(fd, &st) != 0 || !check_file(path, &st, secret)) {
-        close(fd);
-        return false;
+    if (fd < 0) {
+        (void)(errno == ENOENT ? lack(path) : complain(path, "cannot be opened"));
+        return -1;
     }
-    send_file(of, name, fd);
-    return true;
+    if (fstat(fd, &st) == 0 && check_file(path, &st, secret))
+        return fd;
+    close(fd);
+    return -1;
 }
 
+static bool send_key(struct process *of, const char *name, const char *path, bool secret) {
+    int fd = open_key(path, secret);
+    if (fd >= 0)
+        send_file(of, name, fd);
+    return fd >= 0;
+}
+
+/* All of them or none: a key without its certificate would spoil the next generation. */
 static bool send_ca(const struct parent *p, struct process *of) {
+    static const struct {
+        const char *name, *file;
+        bool secret, optional;
+    } files[] = {{"ca-key", "ca.key", true, false},
+                 {"ca-cert", "ca.pem", false, false},
+                 {"ca-previous", "previous.pem", false, true}};
     char path[4096];
-    snprintf(path, sizeof path, "%s/ca/ca.key", p->config.state);
-    if (!send_key(of, "ca-key", path, true))
-        return false;
-    snprintf(path, sizeof path, "%s/ca/ca.pem", p->config.state);
-    if (!send_key(of, "ca-cert", path, false))
-        return false;
-    snprintf(path, sizeof path, "%s/ca/previous.pem", p->config.state);
-    return access(path, F_OK) != 0 || send_key(of, "ca-previous", path, false);
+    int fds[sizeof files / sizeof *files];
+    size_t n = 0;
+    bool ok = true;
+    for (; ok && n < sizeof files / sizeof *files; n++) {
+        snprintf(path, sizeof path, "%s/ca/%s", p->config.state, files[n].file);
+        bool there = !files[n].optional || access(path, F_OK) == 0;
+        fds[n] = there ? open_key(path, files[n].secret) : -1;
+        ok = !there || fds[n] >= 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (fds[i] >= 0 && ok)
+            send_file(of, files[i].name, fds[i]);
+        else if (fds[i] >= 0)
+            close(fds[i]);
+    return ok;
 }
 
 static bool send_control_uids(const struct parent *p, struct process *of) {

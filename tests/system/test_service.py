@@ -194,6 +194,16 @@ def ad_05_a_ca_that_is_of_no_use_is_refused_and_the_one_in_use_signs_on(place):
     assert code(place, "reload") == 0, place.last
 
 
+def ad_05_a_reload_without_the_cas_certificate_spoils_no_later_change(place):
+    path = place.path("state", "ca", "ca.pem")
+    os.rename(path, path + ".away")
+    assert code(place, "reload") == 3, place.last
+    os.rename(path + ".away", path)
+    assert code(place, "sandbox", "remove", "b") == 0, place.last
+    place.add_sandbox("b")
+    assert ask(place, sandbox="b").status == 200 and code(place, "reload") == 0
+
+
 # ---- what does not work shows ----
 
 def a_locked_vault_shows_in_the_status_and_is_no_fault_of_the_sandbox(place):
@@ -328,6 +338,7 @@ TESTS = [a_vault_that_cannot_be_opened_says_which_file_and_why,
          ad_05_a_reload_takes_a_rotated_ca_and_until_then_the_old_one_stays,
          ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf,
          ad_05_a_ca_that_is_of_no_use_is_refused_and_the_one_in_use_signs_on,
+         ad_05_a_reload_without_the_cas_certificate_spoils_no_later_change,
          au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify]
 
 

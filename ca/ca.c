@@ -41,6 +41,7 @@ struct ca {
     struct loop *loop;
     struct child *child;
     struct buf key, certificate;
+    bool came;     /* files, since they were used last */
     bool previous; /* a rotation overlaps */
     struct mint *mint;
     struct generation *current, *prepared;
@@ -66,6 +67,7 @@ static void key_clear(struct ca *c) {
 /* The key comes first, and certificates that came with an earlier one do not count any more. */
 static struct buf *file_of(struct ca *c, struct view name) {
     if (view_equal(name, VIEW("ca-key"))) {
+        c->came = true;
         c->previous = false;
         buf_reset(&c->certificate);
         return &c->key;
@@ -86,7 +88,13 @@ static int on_file(void *ctx, struct view name, int fd) {
         close(fd);
         return ERR_MEMORY;
     }
-    return file_read(fd, KEY_FILE_MAX - READ_PIECE, out);
+    /* What cannot be read is found wanting when it is to be used; the CA in use signs on. */
+    int result = file_read(fd, KEY_FILE_MAX - READ_PIECE, out);
+    if (result != 0) {
+        log_warn("%.*s cannot be read: %s", VIEW_ARG(name), err_why(result));
+        buf_reset(out);
+    }
+    return 0;
 }
 
 /* What keeps key and certificate from being used, or NULL. */
@@ -111,6 +119,7 @@ static int key_load(struct ca *c, struct mint **out) {
     int result = mint_new(buf_view(&c->key), buf_view(&c->certificate), &m);
     const char *fault = find_fault(result, c, m);
     key_clear(c);
+    c->came = false;
     if (!fault) {
         *out = m;
         return 0;
@@ -134,7 +143,7 @@ static int key_first(struct ca *c) {
 
 /* Files that came with a reload: *out is NULL when they are of the CA in use, or none came. */
 static int key_again(struct ca *c, struct mint **out) {
-    if (view_is_empty(buf_view(&c->key)))
+    if (!c->came)
         return 0;
     int result = key_load(c, out);
     if (result == 0 &&

@@ -182,15 +182,19 @@ def ad_05_a_ca_that_was_killed_after_a_rotation_leaves_no_old_leaf(place):
 
 
 def ad_05_a_ca_that_is_of_no_use_is_refused_and_the_one_in_use_signs_on(place):
-    path = place.path("state", "ca", "ca.pem")
-    with open(path) as f:
-        good = f.read()
-    with open(path, "w") as f:
-        f.write(good.replace("A", "B"))
-    assert code(place, "reload") != 0 and b"ca refused" in place.last.stderr, place.last
-    assert ask(place).status == 200
-    with open(path, "w") as f:
-        f.write(good)
+    before = place.pids()
+    for name, spoil in (("ca.pem", lambda good: good.replace("A", "B")), ("ca.pem", lambda good: ""),
+                        ("ca.pem", lambda good: good + "#" * 20000), ("ca.key", lambda good: good + "#" * 20000)):
+        path = place.path("state", "ca", name)
+        with open(path) as f:
+            good = f.read()
+        with open(path, "w") as f:
+            f.write(spoil(good))
+        assert code(place, "reload") != 0 and b"ca refused" in place.last.stderr, place.last
+        assert ask(place).status == 200
+        with open(path, "w") as f:
+            f.write(good)
+    assert place.pids() == before
     assert code(place, "reload") == 0, place.last
 
 

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from helpers import POLICY, SECRET, ask, ask_quietly, head, open_tls, small_place
+from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, open_tls, resident, small_place
 from place import Report, read_all, wait_for
 
 
@@ -215,14 +215,14 @@ def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
 def p10_refusals_without_end_are_counted(_):
     with small_place(config="limit refusals 1\n") as place:
         place.upstream.script = lambda r, s: answer(b"ok")
-        stream = open_tls(place)
         request = head(place, "GET /never", placeholder=place.placeholder("a", "demo-key"))
-        reasons = []
+        reasons, begun = [], time.monotonic()
         for _ in range(90):
             stream = open_tls(place)
             stream.sendall(request)
             reasons.append(b"rate" in read_all(stream).split(b"\r\n\r\n")[0])
-        assert not any(reasons[:50]) and all(reasons[75:]), reasons
+        listed = reasons.count(False)
+        assert not any(reasons[:50]) and listed <= 61 + time.monotonic() - begun < len(reasons), reasons
         assert ask(place).status == 200, "what is allowed goes on"
         assert ask(place, "GET /never", sandbox="b").reason == "operation_not_allowed", "so does another lane"
 
@@ -231,24 +231,19 @@ def p10_refusals_without_end_are_counted(_):
         assert wait_for(lambda: counted() == sum(reasons), 5), (counted(), sum(reasons))
 
 
-def memory_of(pid):
-    """Resident, in KiB."""
-    with open("/proc/%d/status" % pid) as f:
-        return int(next(line for line in f if line.startswith("VmRSS")).split()[1])
-
-
 def rx_compressed_answers_that_nobody_reads_stay_small(place):
     body = gzip.compress(bytes(4 << 20))
     place.upstream.script = lambda r, s: answer(body, b"Content-Encoding: gzip\r\n")
     assert ask(place).status == 200
     egress = place.pids()[("egress", 1)]
-    before, streams = memory_of(egress), []
+    before, streams = resident(egress), []
     for _ in range(60):
         streams.append(open_tls(place))
         streams[-1].sendall(head(place, "GET /v1/items", placeholder=place.placeholder("a", "demo-key")))
     assert wait_for(lambda: len(place.upstream.requests) >= 61, 20)
     time.sleep(1)
-    assert memory_of(egress) - before < 60 * 600, "%d KiB for 60" % (memory_of(egress) - before)
+    grown = resident(egress) - before
+    assert grown < 60 * 600 << 10 or is_sanitized(place), "%d KiB for 60" % (grown >> 10)
     for stream in streams:
         stream.close()
 

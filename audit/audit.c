@@ -27,8 +27,9 @@ struct peer {
     int fd;
     struct event *readable;
     uint64_t acked_epoch, acked;
-    char told;    /* 'D' or 'U'; 0: nothing yet */
-    bool retired; /* a new socket of the same producer waits behind this one */
+    char told;      /* 'D' or 'U'; 0: nothing yet */
+    bool retired;   /* a new socket of the same producer waits behind this one */
+    size_t in_hand; /* packets that were read, and stay in the kernel until they are written */
     struct peer *next;
 };
 
@@ -133,8 +134,23 @@ static void go_down(struct audit *a, const char *what, int result) {
     retry_later(a);
 }
 
-static bool flush_now(struct audit *a) {
+/* What is written need not be read again by a successor. */
+static void consume(struct audit *a) {
+    uint8_t byte;
+    for (struct peer *p = a->peers; p; p = p->next)
+        while (p->in_hand > 0 && (recv(p->fd, &byte, 1, MSG_DONTWAIT) >= 0 || errno != EINTR))
+            p->in_hand--;
+}
+
+static int write_out(struct audit *a) {
     int result = ledger_flush(a->ledger, clock_wall());
+    if (result == 0)
+        consume(a);
+    return result;
+}
+
+static bool flush_now(struct audit *a) {
+    int result = write_out(a);
     if (result != 0) {
         go_down(a, "the log cannot be written", result);
         return false;
@@ -194,7 +210,7 @@ static enum turn read_packet(struct peer *p) {
     struct audit *a = p->audit;
     if (!ledger_has_room(a->ledger) && !flush_now(a))
         return TURN_DOWN;
-    ssize_t n = read(p->fd, a->packet, sizeof a->packet);
+    ssize_t n = recv(p->fd, a->packet, sizeof a->packet, MSG_PEEK);
     if (n < 0 && errno == EINTR)
         return TURN_AGAIN;
     if (n < 0 && errno == EAGAIN)
@@ -203,6 +219,7 @@ static enum turn read_packet(struct peer *p) {
         peer_free(p);
         return TURN_GONE;
     }
+    p->in_hand++;
     loop_defer(a->loop, &a->flush);
     if ((size_t)n > RECORD_PACKET_SIZE ||
         ledger_take(a->ledger, p->producer, view_of(a->packet, (size_t)n)) != 0) {
@@ -226,6 +243,8 @@ static bool drain(struct peer *p) {
     enum turn t;
     while ((t = read_packet(p)) == TURN_AGAIN)
         ;
+    if (t == TURN_EMPTY && !flush_now(p->audit))
+        return false;
     if (t == TURN_EMPTY)
         peer_free(p);
     return t != TURN_DOWN;
@@ -275,7 +294,7 @@ static void go_up(struct audit *a) {
 static void try_again(struct audit *a) {
     int result = a->ledger ? 0 : open_ledger(a);
     if (result == 0)
-        result = ledger_flush(a->ledger, clock_wall());
+        result = write_out(a);
     if (result == 0)
         result = ledger_sign(a->ledger, clock_wall());
     if (result != 0)
@@ -320,8 +339,10 @@ static void on_sign(evutil_socket_t fd, short what, void *ctx) {
 static struct peer *peer_new(struct audit *a, enum role role, uint32_t lane, struct view name,
                              int fd) {
     struct peer *p = calloc(1, sizeof *p);
-    int flags = fcntl(fd, F_GETFL);
-    if (!p || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) {
+    int flags = fcntl(fd, F_GETFL), from = 0;
+    /* Each look at the queue goes on behind the last; a predecessor's looks do not count. */
+    if (!p || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_PEEK_OFF, &from, sizeof from) != 0) {
         free(p);
         close(fd);
         return NULL;

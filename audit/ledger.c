@@ -22,6 +22,7 @@ enum {
 struct producer {
     char origin[RECORD_ORIGIN_MAX + 1];
     bool known; /* a record of it stands in the log */
+    bool again; /* nothing came since the log was opened: what it has may come again */
     uint64_t epoch, number;
     uint64_t written_epoch, written; /* as far as ledger_flush came */
 };
@@ -206,13 +207,17 @@ int ledger_take(struct ledger *l, size_t producer, struct view packet) {
         return ERR_BAD;
     bool same = p->known && f.epoch == p->epoch;
     uint64_t expected = same ? p->number + 1 : 1;
+    int result = 0;
+    while (p->again && same && f.number < expected)
+        if ((result = record_next(&k, &f)) != 0)
+            return result == ERR_MISSING ? 0 : ERR_BAD;
     if (f.number < expected)
         return ERR_BAD;
+    p->again = false;
     if (p->known && !same)
         note_restart(l, p, f.wall);
     if (f.number > expected)
         note_gap(l, p, expected, f.number - 1, f.wall);
-    int result;
     do {
         line_record(l, &f, p->origin, f.number);
         p->known = true;
@@ -384,7 +389,7 @@ static void on_line(void *ctx, const struct chain_line *line) {
         ledger_producer(l, origin, &at) != 0)
         return;
     struct producer *p = &l->producers[at];
-    p->known = true;
+    p->known = p->again = true;
     p->epoch = p->written_epoch = line->epoch;
     p->number = p->written = line->n;
 }

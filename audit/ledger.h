@@ -35,8 +35,10 @@ MUST_USE int ledger_producer(struct ledger *l, const char *origin, size_t *out);
 bool ledger_has_room(const struct ledger *l);
 /*
  * Takes a packet that came over this producer's socket. A gap in its numbers and a new epoch become
- * events before it. ERR_BAD: malformed, another's name, or a number that was there: take nothing from
- * this producer any more; good records in front of a malformed one are taken. ledger_has_room must be true.
+ * events before it. Records that stand in the log already are passed over until the first that does
+ * not: an audit that died had written them and not yet taken them from the kernel. ERR_BAD: malformed,
+ * another's name, or a number that was there: take nothing from this producer any more; good records
+ * in front of a malformed one are taken. ledger_has_room must be true.
  */
 MUST_USE int ledger_take(struct ledger *l, size_t producer, struct view packet);
 /* An event of audit's own, built by the caller with record_begin. ERR_LIMIT: no room, flush first; ERR_MEMORY. */

@@ -29,6 +29,7 @@ enum group {
     SEND = 1 << 3,       /* send to the connected peer only (no address) */
     CONNECT = 1 << 4,    /* make sockets and connect them */
     FILES = 1 << 5,      /* open, write, rename and remove, inside args->directory by Landlock */
+    LOOK = 1 << 7,       /* where in a queue to look next (SO_PEEK_OFF) */
     OPTIONS =
         1 << 6, /* socket options of a short list, names of sockets, shutdown of the writing side */
 };
@@ -47,7 +48,7 @@ static const struct {
     {ROLE_CA, RECEIVE_FD | SEND, false, "reads and writes its channels"},
     {ROLE_DIALER, RECEIVE_FD | SEND_FD | SEND | CONNECT | OPTIONS, false,
      "makes outward sockets and hands them on"},
-    {ROLE_AUDIT, RECEIVE_FD | SEND | FILES, true, "owns the audit directory"},
+    {ROLE_AUDIT, RECEIVE_FD | SEND | FILES | LOOK, true, "owns the audit directory"},
     {ROLE_CONTROL, ACCEPT | RECEIVE_FD | SEND_FD | SEND | OPTIONS, false,
      "accepts the operator's connections and passes descriptors to broker"},
 };
@@ -174,6 +175,8 @@ static void allow_groups(struct filter *f, unsigned groups) {
         allow(f, SCMP_SYS(sendmsg));
     if ((groups & SEND) && !(groups & CONNECT))
         allow_when(f, SCMP_SYS(sendto), equals(4, 0));
+    if (groups & LOOK)
+        allow_both(f, SCMP_SYS(setsockopt), equals(1, SOL_SOCKET), equals(2, SO_PEEK_OFF));
     if (groups & CONNECT)
         allow_connecting(f);
     else if (groups & OPTIONS)

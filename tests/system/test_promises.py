@@ -442,7 +442,10 @@ def p10_kill_9_of_each_process_and_service_comes_back(place):
         else:
             assert kill_and_wait(place, key), "%s %d does not come back" % key
         assert is_served(place), "no service after kill -9 of %s %d" % key
-    place.exeat("status")
+    def all_is_well():
+        place.exeat("status", check=False)
+        return place.last.returncode == 0
+    assert wait_for(all_is_well, 15, 0.1), place.last.stdout
 
 
 def p10_without_broker_no_request_that_needs_a_secret_leaves(place):

@@ -97,7 +97,7 @@ static const struct limit_info table[LIMIT_COUNT] = {
     [LIMIT_INSPECT_RATIO] = {"inspect-ratio", "", 2000, 10, 100000,
                              "decoded to encoded bytes of a whole body", "502, or cut"},
     [LIMIT_REFUSALS] = {"refusals", "", 500, 1, 1000000,
-                        "refusals of a lane a second that get a record each, over a minute",
+                        "refusals of a sandbox a second that get a record each, over a minute",
                         "429; an event a second says how many there were"},
     [LIMIT_AUDIT_FILE] = {"audit-file", "bytes", 64 * MIB, 64 * KIB, 64 * GIB, "the audit log",
                           "rotated"},

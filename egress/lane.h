@@ -42,8 +42,7 @@ struct lane {
     uint64_t newest_record; /* its number in our stream */
     uint8_t salt[32];
 
-    struct bucket listed; /* refusals that may have a record of their own */
-    uint64_t unlisted;    /* those that had none since the last event */
+    struct refused *refused; /* of each sandbox, and of nobody that is known */
 
     /* ask.c */
     struct table asks;

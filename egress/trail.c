@@ -4,10 +4,12 @@
 #include "base/log.h"
 #include "egress/exchange.h"
 #include "egress/lane_messages.h"
+#include "policy/bundle.h"
 #include "policy/placeholder.h"
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- the writer ---- */
@@ -296,26 +298,55 @@ void trail_suspended(struct lane *l, struct view sandbox, const char *credential
 
 /* ---- refusals without end ---- */
 
+/* One sandbox of a shared lane cannot use up what the others' refusals may take of the log. */
+struct refused {
+    struct refused *next;
+    struct view sandbox;  /* empty: who asked was not proved */
+    struct bucket listed; /* refusals that may have a record of their own */
+    uint64_t unlisted;    /* those that had none since the last event */
+    uint8_t name[SANDBOX_NAME_MAX];
+};
+
+/* The list ends with the policy's sandboxes: a name is only here once it was proved. NULL: no memory. */
+static struct refused *refused_of(struct lane *l, struct view sandbox) {
+    struct refused *r = l->refused;
+    while (r && !view_equal(r->sandbox, sandbox))
+        r = r->next;
+    if (r || sandbox.n > SANDBOX_NAME_MAX || !(r = calloc(1, sizeof *r)))
+        return r;
+    view_copy(sandbox, r->name);
+    r->sandbox = view_of(r->name, sandbox.n);
+    r->next = l->refused;
+    return l->refused = r;
+}
+
 bool trail_lists(struct lane *l, struct trail *t) {
-    if (!l->now || bucket_take(&l->listed, loop_now(l->loop), 60 * lane_limit(l, LIMIT_REFUSALS)))
+    struct refused *r = refused_of(l, t->sandbox);
+    if (!l->now || !r ||
+        bucket_take(&r->listed, loop_now(l->loop), 60 * lane_limit(l, LIMIT_REFUSALS)))
         return true;
-    l->unlisted++;
+    r->unlisted++;
     t->verdict = (struct verdict){.reason = REASON_RATE, .swap = -1};
     snprintf(t->id, sizeof t->id, "unlisted");
     return false;
 }
 
-void trail_sweep(struct lane *l) {
+static void record_unlisted(struct lane *l, struct refused *r) {
     char detail[64];
-    if (l->unlisted == 0)
-        return;
-    snprintf(detail, sizeof detail, "%llu refusals", (unsigned long long)l->unlisted);
+    snprintf(detail, sizeof detail, "%llu refusals", (unsigned long long)r->unlisted);
     record_begin(&l->record, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&l->record, FIELD_EVENT, "refusals_unlisted");
     record_str(&l->record, FIELD_REASON, reason_info(REASON_RATE)->code);
     record_str(&l->record, FIELD_DETAIL, detail);
-    record_str(&l->record, FIELD_SANDBOX, l->now->names);
+    if (!view_is_empty(r->sandbox))
+        record_text(&l->record, FIELD_SANDBOX, r->sandbox);
     record_number(&l->record, FIELD_LANE, l->id);
     if (hand_over(l) == 0)
-        l->unlisted = 0;
+        r->unlisted = 0;
+}
+
+void trail_sweep(struct lane *l) {
+    for (struct refused *r = l->refused; r; r = r->next)
+        if (r->unlisted > 0)
+            record_unlisted(l, r);
 }

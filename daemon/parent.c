@@ -9,6 +9,7 @@
 #include "daemon/places.h"
 #include "daemon/process.h"
 #include "daemon/rollout.h"
+#include "daemon/start.h"
 #include "daemon/status.h"
 
 #include <errno.h>
@@ -33,14 +34,8 @@
  */
 static const enum role shared_roles[] = {ROLE_AUDIT, ROLE_BROKER, ROLE_CA, ROLE_DIALER,
                                          ROLE_CONTROL};
-static const enum role lane_roles[] = {ROLE_PROXY, ROLE_EGRESS, ROLE_INSPECT};
 
-enum { BACKOFF_FIRST_MS = 100, BACKOFF_MOST_MS = 10000, STEADY_SECONDS = 60, STOP_SECONDS = 15 };
-
-static void start_process(struct process *of);
-static void sleep_again(struct process *inspect);
-static void restart_later(struct process *of);
-static void wait_to_restart(struct process *of);
+enum { STOP_SECONDS = 15 };
 
 /* ---- the audit trail ---- */
 
@@ -105,7 +100,7 @@ static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
     record_event(of->parent, "role_misbehaved", bad->origin);
     process_kill(bad);
     if (bad->state == PROCESS_ASLEEP)
-        sleep_again(bad);
+        start_asleep_again(bad);
     return 0;
 }
 
@@ -145,8 +140,6 @@ static int take_registry(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
-static void stop(struct parent *p);
-
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct process *of = ctx;
     struct parent *p = of->parent;
@@ -176,7 +169,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     case ASK_STOP:
         snprintf(text, sizeof text, "{\"pid\":%d}", (int)getpid());
         control_answer(p, m->id, 0, view_str(text));
-        stop(p);
+        parent_stop(p);
         return 0;
     default:
         return ERR_BAD;
@@ -207,160 +200,6 @@ static void on_channel_closed(void *ctx, struct channel *ch, int why) {
     /* A process without its channel is of no use; SIGCHLD does the rest. */
     if (!p->stopping)
         process_kill(of);
-}
-
-/* ---- starting and restarting ---- */
-
-static bool lane_is_down(struct parent *p, uint32_t lane) {
-    for (struct process *of = p->processes; of; of = of->next)
-        if (of->lane == lane && of->state != PROCESS_DOWN)
-            return false;
-    return true;
-}
-
-/* Only inspect is missing, which comes back alone. */
-static bool lane_is_up(struct parent *p, uint32_t lane) {
-    return process_runs(process_find(p, ROLE_PROXY, lane)) &&
-           process_runs(process_find(p, ROLE_EGRESS, lane));
-}
-
-/* ---- inspect sleeps until egress writes to the channel between them ---- */
-
-static void stay_down(struct process *inspect) {
-    if (inspect->wake)
-        event_free(inspect->wake);
-    inspect->wake = NULL;
-    if (inspect->lane_fd >= 0)
-        close(inspect->lane_fd);
-    inspect->lane_fd = -1;
-    inspect->state = PROCESS_DOWN;
-}
-
-static void on_wake(evutil_socket_t fd, short what, void *ctx) {
-    struct process *inspect = ctx;
-    uint8_t byte;
-    (void)what;
-    /* Readable because egress has ended: the whole lane begins again. */
-    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0)
-        return;
-    event_free(inspect->wake);
-    inspect->wake = NULL;
-    start_process(inspect);
-}
-
-static void sleep_inspect(struct parent *p, uint32_t lane) {
-    struct process *inspect = process_find(p, ROLE_INSPECT, lane),
-                   *egress = process_find(p, ROLE_EGRESS, lane);
-    int pair[2];
-    /* No channel: egress does not run, and the lane begins again. */
-    if (!egress->channel)
-        return;
-    if (channel_pair(pair) != 0) {
-        log_warn("%s: no descriptors", inspect->origin);
-        restart_later(inspect);
-        return;
-    }
-    inspect->lane_fd = pair[0];
-    inspect->wake = event_new(loop_base(p->loop), pair[0], EV_READ, on_wake, inspect);
-    if (inspect->wake && event_add(inspect->wake, NULL) == 0) {
-        inspect->state = PROCESS_ASLEEP;
-        links_send_peer(egress, ROLE_INSPECT, lane, view_str(inspect->origin), pair[1]);
-    } else {
-        close(pair[1]);
-        stay_down(inspect);
-        restart_later(inspect);
-    }
-}
-
-/* Egress has given up its end of the channel before anybody was woken. */
-static void sleep_again(struct process *inspect) {
-    stay_down(inspect);
-    sleep_inspect(inspect->parent, inspect->lane);
-}
-
-/* Proxy and egress of a lane are born with a channel between them, and die together. */
-static void start_lane(struct parent *p, uint32_t lane) {
-    struct process *proxy = process_find(p, ROLE_PROXY, lane),
-                   *egress = process_find(p, ROLE_EGRESS, lane);
-    int pair[2];
-    if (channel_pair(pair) != 0) {
-        log_warn("lane %u: no descriptors", lane);
-        restart_later(proxy);
-        return;
-    }
-    proxy->lane_fd = pair[0];
-    start_process(proxy);
-    start_process(egress);
-    if (egress->channel)
-        links_send_peer(egress, ROLE_PROXY, lane, view_str(proxy->origin), pair[1]);
-    else
-        close(pair[1]);
-    sleep_inspect(p, lane);
-}
-
-static void on_restart(evutil_socket_t fd, short what, void *ctx) {
-    struct process *of = ctx;
-    struct parent *p = of->parent;
-    (void)fd;
-    (void)what;
-    if (p->stopping || of->state != PROCESS_DOWN)
-        return;
-    if (of->lane == 0)
-        start_process(of);
-    else if (of->role == ROLE_INSPECT && lane_is_up(p, of->lane))
-        sleep_inspect(p, of->lane);
-    else if (lane_is_down(p, of->lane))
-        start_lane(p, of->lane);
-    else
-        wait_to_restart(of); /* the rest of its lane has not been reaped yet */
-}
-
-static void wait_to_restart(struct process *of) {
-    struct timeval t = {of->backoff_ms / 1000, of->backoff_ms % 1000 * 1000};
-    if (!of->restart)
-        of->restart = event_new(loop_base(of->parent->loop), -1, 0, on_restart, of);
-    if (!of->restart || event_add(of->restart, &t) != 0)
-        log_warn("%s cannot be started again: no memory", of->origin);
-}
-
-static void restart_later(struct process *of) {
-    bool steady = clock_mono() - of->started > STEADY_SECONDS * UINT64_C(1000000000);
-    of->backoff_ms = steady || of->backoff_ms == 0 ? BACKOFF_FIRST_MS : of->backoff_ms * 2;
-    if (of->backoff_ms > BACKOFF_MOST_MS)
-        of->backoff_ms = BACKOFF_MOST_MS;
-    wait_to_restart(of);
-    of->restarts++;
-}
-
-static void start_process(struct process *of) {
-    struct parent *p = of->parent;
-    if (!process_start(of, rules, sizeof rules / sizeof *rules, on_channel_closed)) {
-        of->state = PROCESS_DOWN;
-        restart_later(of);
-        return;
-    }
-    if (!place_files(p, of)) {
-        /* A key file that cannot be opened is for the operator to mend. */
-        if (!p->ready) {
-            p->exit_status = 1;
-            stop(p);
-        } else {
-            process_kill(of);
-        }
-    }
-}
-
-/* The rest of a lane goes with its proxy or egress; inspect comes back alone. */
-static void end_lane(struct process *of) {
-    for (size_t i = 0; i < sizeof lane_roles / sizeof *lane_roles; i++) {
-        struct process *other = process_find(of->parent, lane_roles[i], of->lane);
-        if (other->state == PROCESS_ASLEEP)
-            stay_down(other);
-        if (other == of || !process_runs(other))
-            continue;
-        other->killed = true;
-        process_kill(other);
-    }
 }
 
 static bool all_down(const struct parent *p) {
@@ -398,14 +237,14 @@ static void process_ended(struct process *of, int status) {
     if (!p->ready && !asked_for && of->restarts >= 3) {
         log_fatal("%s does not come up", of->origin);
         p->exit_status = 1;
-        stop(p);
+        parent_stop(p);
         return;
     }
     if (of->lane && of->role != ROLE_INSPECT)
-        end_lane(of);
+        lane_end(of);
     /* An inspect that went with its lane comes with it again, and has nothing to pay for. */
     if (of->role != ROLE_INSPECT || !of->killed)
-        restart_later(of);
+        start_again_later(of);
     rollout_lost(of);
 }
 
@@ -433,7 +272,7 @@ static void on_hangup(evutil_socket_t fd, short what, void *ctx) {
 static void on_terminate(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
-    stop(ctx);
+    parent_stop(ctx);
 }
 
 static bool watch_signals(struct parent *p) {
@@ -489,7 +328,7 @@ static void stop_next(struct parent *p) {
     }
 }
 
-static void stop(struct parent *p) {
+void parent_stop(struct parent *p) {
     struct timeval late = {STOP_SECONDS, 0};
     if (p->stopping)
         return;
@@ -502,7 +341,7 @@ static void stop(struct parent *p) {
     for (struct process *of = p->processes; of; of = of->next) {
         of->killed = false;
         if (of->state == PROCESS_ASLEEP)
-            stay_down(of);
+            start_cancel(of);
     }
     stop_next(p);
 }
@@ -518,7 +357,7 @@ void parent_loaded(struct parent *p, int result, struct view text) {
         return;
     log_fatal("there is no generation to serve with");
     p->exit_status = 3;
-    stop(p);
+    parent_stop(p);
 }
 
 void parent_committed(struct parent *p) {
@@ -562,7 +401,7 @@ static void make_table(struct parent *p) {
     for (size_t i = 0; i < sizeof shared_roles / sizeof *shared_roles; i++)
         process_add(p, shared_roles[i], 0);
     for (const struct config_lane *l = p->config.lanes; l; l = l->next)
-        for (size_t i = 0; i < sizeof lane_roles / sizeof *lane_roles; i++)
+        for (size_t i = 0; i < LANE_ROLES; i++)
             process_add(p, lane_roles[i], l->id);
     struct process *self = process_add(p, ROLE_PARENT, 0);
     p->audit =
@@ -619,6 +458,9 @@ int parent_main(const struct parent_options *options) {
     p.misbehave = options->misbehave;
     p.debug = options->debug;
     p.started = clock_mono();
+    p.rules = rules;
+    p.n_rules = sizeof rules / sizeof *rules;
+    p.closed = on_channel_closed;
     log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
     listeners_activate();
     /* Keys pass through as descriptors, but no debugger has business here either. */

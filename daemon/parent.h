@@ -17,6 +17,9 @@ struct parent_options {
 /* Runs until it is stopped; returns the exit status (3: configuration or policy is invalid). */
 int parent_main(const struct parent_options *options);
 
+/* Stops all processes in order; then parent_main returns. */
+void parent_stop(struct parent *p);
+
 /* From rollout.c: a load ended badly, or a generation is in use everywhere. */
 void parent_loaded(struct parent *p, int result, struct view text);
 void parent_committed(struct parent *p);

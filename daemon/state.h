@@ -68,6 +68,10 @@ struct parent {
     bool debug;
     struct config config;
     struct process *processes; /* in the order in which they are started */
+    /* of the channels to them */
+    const struct channel_rule *rules;
+    size_t n_rules;
+    channel_closed *closed;
     struct event *signals[4];
 
     /* the text in use, one that was loaded and is to replace it, and what the broker has issued */

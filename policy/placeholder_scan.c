@@ -1,13 +1,15 @@
 #include "policy/placeholder.h"
 
+#include "base/triple.h"
+
 #include <assert.h>
 #include <string.h>
 
 /*
- * Two passes over the bytes. The first looks for the marker in the spellings in
- * which it has fixed bytes, three bytes at a time; the second for escapes that
- * stand for a letter or digit, which nobody has an honest reason to write. What
- * is found is then read character by character by its spelling.
+ * One pass over the bytes looks for the marker in the spellings in which it has fixed bytes, three
+ * bytes at a time, and for escapes that stand for a letter or digit, which nobody has an honest
+ * reason to write; another one for line ends inside of base64. What is found is then read character
+ * by character by its spelling.
  */
 
 /* ---- reading a core, one character at a time ---- */
@@ -189,10 +191,13 @@ static enum outcome read_core(struct cursor c, int (*next)(struct cursor *)) {
 
 /* ---- the scan ---- */
 
+enum { ESCAPE_KINDS = 3 };
+
 struct scan {
     struct view v;
     bool found;
-    size_t open; /* where the first core begins that v cuts off, or v.n */
+    size_t open;                /* where the first core begins that v cuts off, or v.n */
+    size_t after[ESCAPE_KINDS]; /* how far runs with such escapes were read */
 };
 
 static void note(struct scan *s, enum outcome outcome, size_t at) {
@@ -202,21 +207,57 @@ static void note(struct scan *s, enum outcome outcome, size_t at) {
         s->open = at;
 }
 
-/* ---- first pass: spellings with fixed bytes ---- */
+/* ---- spellings with fixed bytes ---- */
 
-enum { RAW = 1, HEX = 2, WIDE = 4, BASE64_0 = 8, BASE64_1 = 16, BASE64_2 = 32 };
+enum {
+    RAW = 1,
+    HEX = 2,
+    WIDE = 4,
+    BASE64_0 = 8,
+    BASE64_1 = 16,
+    BASE64_2 = 32,
+    ESCAPE = 64,
+};
+
+/*
+ * What must stand behind a sign for it to begin an escape of interest: nearly all in binary data, "%2F",
+ * "\\n" and "&amp;" are of none. To stand for a letter or digit, or for '%', a '%' needs '2' to '7' or another '%'.
+ */
+struct escape {
+    uint8_t sign, low, high, other;
+};
+static const struct escape escapes[ESCAPE_KINDS] = {
+    {'%', '2', '7', '%'}, {'\\', 'u', 'u', '\\'}, {'&', '#', '#', '#'}};
 
 /*
  * The first three bytes that never change: "exeat", "6578656174", "e.x.e.a.t",
  * and in base64 "ZXhlYX", "V4ZWF0" or "leGVhd", as 0, 1 or 2 bytes of a group
- * stand before the marker.
+ * stand before the marker; and the first two of an escape.
  */
-static const uint8_t first[256] = {
-    ['e'] = RAW | WIDE, ['6'] = HEX, ['Z'] = BASE64_0, ['V'] = BASE64_1, ['l'] = BASE64_2};
-static const uint8_t second[256] = {
-    ['x'] = RAW, [0] = WIDE, ['5'] = HEX, ['X'] = BASE64_0, ['4'] = BASE64_1, ['e'] = BASE64_2};
-static const uint8_t third[256] = {
-    ['e'] = RAW, ['x'] = WIDE, ['7'] = HEX, ['h'] = BASE64_0, ['Z'] = BASE64_1, ['G'] = BASE64_2};
+static const struct triple *places(void) {
+    static const uint8_t fixed[][4] = {{RAW, 'e', 'x', 'e'},      {HEX, '6', '5', '7'},
+                                       {WIDE, 'e', 0, 'x'},       {BASE64_0, 'Z', 'X', 'h'},
+                                       {BASE64_1, 'V', '4', 'Z'}, {BASE64_2, 'l', 'e', 'G'}};
+    static struct triple t;
+    static bool ready;
+    if (ready)
+        return &t;
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        for (size_t k = 0; k < 3; k++)
+            t.kinds[k][fixed[i][1 + k]] |= fixed[i][0];
+    for (size_t i = 0; i < ESCAPE_KINDS; i++) {
+        const struct escape *e = &escapes[i];
+        t.kinds[0][e->sign] |= ESCAPE;
+        for (unsigned c = e->low; c <= e->high; c++)
+            t.kinds[1][c] |= ESCAPE;
+        t.kinds[1][e->other] |= ESCAPE;
+    }
+    for (size_t c = 0; c < 256; c++)
+        t.kinds[2][c] |= ESCAPE;
+    triple_prepare(&t);
+    ready = true;
+    return &t;
+}
 
 static const struct spelling {
     uint8_t bit;
@@ -249,67 +290,7 @@ static void scan_candidate(struct scan *s, size_t at, unsigned bits) {
     }
 }
 
-enum { BLOCK = 128, LANES = 32 };
-
-/* The processor's widest vectors, chosen when the program starts. */
-#if defined __x86_64__
-#define WIDEST __attribute__((target_clones("avx2", "default")))
-#else
-#define WIDEST
-#endif
-
-/* As many of n places as are looked at together; one byte more is read. */
-static size_t block_size(size_t n) {
-    return n > BLOCK ? BLOCK : n > LANES ? (n - 1) / LANES * LANES : 0;
-}
-
-static bool is_any(const void *lanes) {
-    uint64_t words[LANES / sizeof(uint64_t)], all = 0;
-    memcpy(words, lanes, sizeof words);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        all |= words[i];
-    return all != 0;
-}
-
-/*
- * Whether the second and third fixed byte of any spelling stand somewhere in
- * p[0, n], n a multiple of LANES. Nearly every block of nearly every body ends here, so it compares
- * LANES places at once, in a way that both compilers make vector instructions of.
- */
-WIDEST static bool block_is_suspect(const uint8_t *p, size_t n) {
-    int8_t any __attribute__((vector_size(LANES))) = {0};
-    for (size_t i = 0; i < n; i += LANES) {
-        uint8_t a __attribute__((vector_size(LANES))), b __attribute__((vector_size(LANES)));
-        memcpy(&a, p + i, LANES);
-        memcpy(&b, p + i + 1, LANES);
-        any |= (a == 'x') & (b == 'e');
-        any |= (a == '5') & (b == '7');
-        any |= (a == 0) & (b == 'x');
-        any |= (a == 'X') & (b == 'h');
-        any |= (a == '4') & (b == 'Z');
-        any |= (a == 'e') & (b == 'G');
-    }
-    return is_any(&any);
-}
-
-static void scan_places(struct scan *s, size_t from, size_t to) {
-    const uint8_t *p = s->v.p;
-    for (size_t i = from; i < to && !s->found; i++) {
-        unsigned bits = first[p[i]] & second[p[i + 1]] & third[p[i + 2]];
-        if (bits)
-            scan_candidate(s, i, bits);
-    }
-}
-
-static void scan_fixed(struct scan *s) {
-    size_t places = s->v.n < 3 ? 0 : s->v.n - 2, at = 0, n;
-    for (; (n = block_size(places - at)) > 0; at += n)
-        if (block_is_suspect(s->v.p + at + 1, n))
-            scan_places(s, at, at + n);
-    scan_places(s, at, places);
-}
-
-/* ---- second pass: escapes, and base64 in lines ---- */
+/* ---- escapes ---- */
 
 /*
  * Tries each place of a unit, from here to behind, where a core may begin: the unit itself, and
@@ -339,39 +320,12 @@ static size_t scan_run(struct scan *s, size_t at) {
     return s->v.n;
 }
 
-/*
- * What must stand behind a sign for it to begin an escape of interest: nearly all in binary data, "%2F",
- * "\\n" and "&amp;" are of none. To stand for a letter or digit, or for '%', a '%' needs '2' to '7' or another '%'.
- */
-struct escape {
-    uint8_t sign, low, high, other;
-};
-static const struct escape percent = {'%', '2', '7', '%'}, backslash = {'\\', 'u', 'u', '\\'},
-                           reference = {'&', '#', '#', '#'};
-
-static bool begins_escape(const uint8_t *p, const struct escape *e) {
-    return p[0] == e->sign && ((p[1] >= e->low && p[1] <= e->high) || p[1] == e->other);
-}
-
-WIDEST static bool block_has_escape(const uint8_t *p, size_t n, struct escape e) {
-    int8_t any __attribute__((vector_size(LANES))) = {0};
-    for (size_t i = 0; i < n; i += LANES) {
-        uint8_t a __attribute__((vector_size(LANES))), b __attribute__((vector_size(LANES)));
-        memcpy(&a, p + i, LANES);
-        memcpy(&b, p + i + 1, LANES);
-        any |= (a == e.sign) & (((b >= e.low) & (b <= e.high)) | (b == e.other));
-    }
-    return is_any(&any);
-}
-
-/* The next place that may begin such an escape, or v.n. One that v cuts off may. */
-static size_t find_escape(struct view v, size_t at, const struct escape *e) {
-    size_t n;
-    while ((n = block_size(v.n - at)) > 0 && !block_has_escape(v.p + at, n, *e))
-        at += n;
-    while (v.n - at > 1 && !begins_escape(v.p + at, e))
-        at++;
-    return v.n - at == 1 && v.p[at] != e->sign ? v.n : at;
+/* One that v cuts off may be any. */
+static bool begins_escape(struct view v, size_t at, const struct escape *e) {
+    if (v.p[at] != e->sign || v.n - at == 1)
+        return v.p[at] == e->sign;
+    uint8_t c = v.p[at + 1];
+    return (c >= e->low && c <= e->high) || c == e->other;
 }
 
 /* The commonest ones that look like an escape of interest. */
@@ -382,7 +336,10 @@ static bool is_dull(struct view v, size_t at) {
     return high >= 0 && low >= 0 && (high << 4 | low) != '%' && !is_core_byte(high << 4 | low);
 }
 
-/* A run of unescaped characters of a core may stand before the first escaped one. */
+/*
+ * A run of unescaped characters of a core may stand before the first escaped one. Escapes of different
+ * kinds may be mixed; the run of a placeholder is met by any kind that is in it.
+ */
 static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
     if (is_dull(s->v, at))
         return at + 1;
@@ -396,6 +353,30 @@ static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
     size_t end = scan_run(s, start);
     return end > at ? end : at + 1;
 }
+
+/* ---- the pass ---- */
+
+static void scan_escapes(struct scan *s, size_t at) {
+    for (size_t k = 0; k < ESCAPE_KINDS; k++)
+        if (at >= s->after[k] && begins_escape(s->v, at, &escapes[k]))
+            s->after[k] = scan_escape(s, at, s->after[k]);
+}
+
+static void scan_text(struct scan *s) {
+    const struct triple *t = places();
+    size_t at = 0;
+    for (; !s->found && (at = triple_next(t, s->v, at)) < s->v.n; at++) {
+        unsigned kinds = triple_kinds(t, s->v.p + at);
+        scan_candidate(s, at, kinds);
+        if (kinds & ESCAPE)
+            scan_escapes(s, at);
+    }
+    /* The last two bytes, behind which more may come. */
+    for (at = s->v.n > 2 ? s->v.n - 2 : 0; !s->found && at < s->v.n; at++)
+        scan_escapes(s, at);
+}
+
+/* ---- base64 in lines ---- */
 
 /* Three behind: the character before the fixed bytes may be a line's last ("a", line end, "V4Z"). */
 enum { LINE_HEAD = 6, LINE_PEEK = 3, LINE_BOTH = LINE_HEAD + 56 };
@@ -413,8 +394,9 @@ static size_t join_lines(struct view v, size_t at, uint8_t *out, size_t max, siz
 }
 
 static bool has_fixed_bytes(const uint8_t *p, size_t n) {
+    const struct triple *t = places();
     for (size_t i = 0; i + 2 < n; i++)
-        if (first[p[i]] & second[p[i + 1]] & third[p[i + 2]])
+        if (triple_kinds(t, p + i) & ~(unsigned)ESCAPE)
             return true;
     return false;
 }
@@ -459,22 +441,12 @@ static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
         return behind;
     size_t end = join_lines(s->v, behind, joined + n_head, sizeof joined - n_head, &n);
     struct scan inner = {.v = view_of(joined, n_head + n), .open = n_head + n};
-    scan_fixed(&inner);
+    scan_text(&inner);
     if (inner.found)
         note(s, FOUND, start);
     if (inner.open < inner.v.n && end == s->v.n)
         note(s, OPEN, start);
     return behind;
-}
-
-/* Escapes of different kinds may be mixed; the run of a placeholder is met by any kind that is in it. */
-static void scan_escapes(struct scan *s, const struct escape *e) {
-    size_t at = 0, floor = 0;
-    while (at < s->v.n && !s->found) {
-        at = find_escape(s->v, at, e);
-        if (at < s->v.n)
-            at = floor = scan_escape(s, at, floor);
-    }
 }
 
 static void scan_line_ends(struct scan *s) {
@@ -486,23 +458,9 @@ static void scan_line_ends(struct scan *s) {
     }
 }
 
-/* Names and values of fields, nearly all of which hold nothing of interest, are too short for vectors to pay. */
-static bool is_short_and_dull(struct view v) {
-    static const bool sign[256] = {['%'] = true, ['\\'] = true, ['&'] = true, ['\n'] = true};
-    bool any = v.n > BLOCK;
-    for (size_t i = 0; i < v.n && !any; i++)
-        any = sign[v.p[i]];
-    return !any && !has_fixed_bytes(v.p, v.n);
-}
-
 static struct scan scan_all(struct view v) {
     struct scan s = {.v = v, .open = v.n};
-    if (is_short_and_dull(v))
-        return s;
-    scan_fixed(&s);
-    scan_escapes(&s, &percent);
-    scan_escapes(&s, &backslash);
-    scan_escapes(&s, &reference);
+    scan_text(&s);
     scan_line_ends(&s);
     return s;
 }

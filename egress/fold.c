@@ -1,5 +1,7 @@
 #include "egress/fold.h"
 
+#include "base/triple.h"
+
 #include <string.h>
 
 /* Those that begin as another one come first. */
@@ -90,34 +92,45 @@ static size_t fold_at(struct view text, size_t at) {
     }
 }
 
-/* Where the next byte stands with which a fold may begin; each kind is sought no further than needed. */
-struct ahead {
-    size_t at[4];
-};
-
-static const char beginnings[] = "\n\r\\%";
-
-static size_t next_beginning(struct ahead *a, struct view text, size_t from) {
-    size_t least = text.n;
-    for (size_t i = 0; i < 4; i++) {
-        if (a->at[i] < from || from == 0) {
-            const uint8_t *p = memchr(text.p + from, beginnings[i], text.n - from);
-            a->at[i] = p ? (size_t)(p - text.p) : text.n;
-        }
-        if (a->at[i] < least)
-            least = a->at[i];
+/* A fold's first byte with those beside it, but for what the end of a line has far before it. */
+static const struct triple *places(void) {
+    enum { RAW = 1, PERCENT = 2, BACKSLASH = 4 };
+    static struct triple t;
+    static bool ready;
+    if (ready)
+        return &t;
+    for (unsigned c = 0; c < 256; c++) {
+        bool word = is_visible((uint8_t)c) && !closes((uint8_t)c);
+        t.kinds[0][c] = (uint8_t)((word ? RAW : 0) | PERCENT | BACKSLASH);
+        t.kinds[2][c] = RAW;
     }
-    return least;
+    t.kinds[1]['\r'] = t.kinds[1]['\n'] = RAW;
+    t.kinds[1]['%'] = PERCENT;
+    t.kinds[1]['\\'] = BACKSLASH;
+    t.kinds[2]['0'] |= PERCENT;
+    t.kinds[2]['r'] |= BACKSLASH;
+    t.kinds[2]['n'] |= BACKSLASH;
+    t.kinds[2]['\\'] |= BACKSLASH;
+    triple_prepare(&t);
+    ready = true;
+    return &t;
+}
+
+/* The next place where a fold may begin. The first and the last byte, which lack a neighbour, always may. */
+static size_t next_beginning(struct view text, size_t from) {
+    if (from == 0 || from + 1 >= text.n)
+        return from;
+    size_t before = triple_next(places(), text, from - 1);
+    return before < text.n ? before + 1 : text.n - 1;
 }
 
 size_t fold_remove(struct view text, uint8_t *out, bool *gone) {
-    struct ahead ahead = {{0}};
     size_t done = 0, n = 0;
     for (size_t at = 0; at < text.n;) {
-        at = next_beginning(&ahead, text, at);
-        size_t size = at < text.n ? fold_at(text, at) : 0;
+        at = next_beginning(text, at);
+        size_t size = fold_at(text, at);
         if (size == 0) {
-            at += at < text.n;
+            at++;
             continue;
         }
         if (done == 0)

@@ -135,8 +135,11 @@ static bool extend(const struct guard_pattern *p, struct view text, size_t at, s
     return true;
 }
 
-static void look_up(const struct guard_index *x, struct view text, size_t at, uint64_t gram,
-                    struct last *last, guard_found *found, void *ctx) {
+/* Seldom, and kept out of the way of the grams that are not in the table. */
+__attribute__((noinline)) static void look_up(const struct guard_index *x, struct view text,
+                                              size_t at, struct last *last, guard_found *found,
+                                              void *ctx) {
+    uint64_t gram = load_gram(text.p + at);
     size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
     for (size_t i = gram * x->factor >> x->table_shift; x->table[i]; i = (i + 1) & mask) {
         struct guard_run run;
@@ -154,12 +157,17 @@ static void look_up(const struct guard_index *x, struct view text, size_t at, ui
 
 void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found,
                       void *ctx) {
+    /* Copies: what is found could change anything that is pointed to. */
+    const uint8_t *bits = x->bits;
+    uint64_t factor = x->factor;
+    unsigned shift = x->bits_shift;
+    size_t step = x->step;
     struct last last = {SIZE_MAX, 0, 0};
     if (x->n == 0)
         return;
-    for (size_t at = 0; at + GUARD_GRAM <= text.n; at += x->step) {
-        uint64_t gram = load_gram(text.p + at), bit = gram * x->factor >> x->bits_shift;
-        if (x->bits[bit / 8] >> bit % 8 & 1)
-            look_up(x, text, at, gram, &last, found, ctx);
+    for (size_t at = 0; at + GUARD_GRAM <= text.n; at += step) {
+        uint64_t bit = load_gram(text.p + at) * factor >> shift;
+        if (bits[bit / 8] >> bit % 8 & 1)
+            look_up(x, text, at, &last, found, ctx);
     }
 }

@@ -48,7 +48,7 @@ __attribute__((target("avx2"))) static size_t skip(const struct triple *t, struc
 
 size_t triple_next(const struct triple *t, struct view v, size_t at) {
 #if defined __x86_64__
-    if (__builtin_cpu_supports("avx2"))
+    if (v.n - at >= TRIPLE_LANES + 2 && __builtin_cpu_supports("avx2"))
         at = skip(t, v, at);
 #endif
     while (v.n - at > 2 && triple_kinds(t, v.p + at) == 0)

@@ -96,9 +96,12 @@ static int guard_small_letters(struct guard_set *set, const struct lease *lease,
     struct buf small;
     struct view secret = buf_view(&lease->secret);
     buf_init_secret(&small, SECRET_MAX);
-    for (size_t i = 0; i < secret.n; i++)
-        buf_put_u8(&small, to_lower(secret.p[i]));
-    int result = buf_ok(&small) ? 0 : ERR_MEMORY;
+    uint8_t *to = buf_reserve(&small, secret.n);
+    for (size_t i = 0; to && i < secret.n; i++)
+        to[i] = to_lower(secret.p[i]);
+    if (to)
+        buf_commit(&small, secret.n);
+    int result = to ? 0 : ERR_MEMORY;
     if (result == 0 && !view_equal(buf_view(&small), secret))
         result = guard_set_add(set, buf_view(&small), view_str(lease->key.credential),
                                lease->prefix, until);

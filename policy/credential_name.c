@@ -254,6 +254,8 @@ static uint8_t next_letter(struct view *rest) {
 }
 
 bool credential_name_same(struct view a, struct view b) {
+    if (view_equal(a, b))
+        return true;
     for (;;) {
         uint8_t letter = next_letter(&a);
         if (letter != next_letter(&b))

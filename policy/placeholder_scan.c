@@ -373,7 +373,8 @@ static void scan_text(struct scan *s) {
     }
     /* The last two bytes, behind which more may come. */
     for (at = s->v.n > 2 ? s->v.n - 2 : 0; !s->found && at < s->v.n; at++)
-        scan_escapes(s, at);
+        if (t->kinds[0][s->v.p[at]] & ESCAPE)
+            scan_escapes(s, at);
 }
 
 /* ---- base64 in lines ---- */

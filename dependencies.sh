@@ -22,7 +22,7 @@ for extra in "$@"; do
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl mitmproxy" ;;
     interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
-                       python3-httpx $(missing_command node nodejs npm npm go golang-go)" ;;
+                       python3-httpx python3-pip $(missing_command node nodejs npm npm go golang-go)" ;;
     interop-all) packages="$packages chromium libnss3-tools
                        $(missing_command javac default-jdk-headless mvn maven cargo cargo)" ;;
     soak) packages="$packages util-linux slowhttptest" ;;

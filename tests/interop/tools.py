@@ -143,6 +143,9 @@ def go_get(world):
 
 def cargo_fetch(world):
     need("cargo")
+    found = version("cargo", "--version")
+    if [int(n) for n in found.split(".")[:2]] < [1, 70]:
+        raise Skip("cargo %s knows no sparse registries" % found)
     box = Sandbox(world, "cargo")
     box.write("Cargo.toml", '[package]\nname = "app"\nversion = "1.0.0"\n[dependencies]\n%s = "1"\n' % NAME)
     box.write("src/lib.rs", "")
@@ -151,7 +154,7 @@ def cargo_fetch(world):
     rustup = os.environ.get("RUSTUP_HOME") or os.path.expanduser("~/.rustup")
     box.run("cargo", "fetch", RUSTUP_HOME=rustup if os.path.exists(rustup) else None)
     assert glob.glob(os.path.join(box.work, ".cargo/registry/src/*/%s-%s/src/lib.rs" % (NAME, VERSION)))
-    return version("cargo", "--version"), ["fetch from a sparse registry"]
+    return found, ["fetch from a sparse registry"]
 
 
 MAVEN_POM = """<project><modelVersion>4.0.0</modelVersion>

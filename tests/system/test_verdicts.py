@@ -28,6 +28,8 @@ def verdict_of_run(run):
             said.append("allow %s %d" % (d["method"], d["outcome"].get("bytes_out", 0)))
         else:
             said.append("allow %s, %s" % (d["method"], d["outcome"].get("reason") or d["outcome"].get("status")))
+            if d["outcome"].get("status") == 413:
+                break  # whether the next request is still read depends on how much of this one has come by then
     return "; ".join(said)
 
 

@@ -139,7 +139,7 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
 struct question {
     const char *policy, *method, *url;
     struct view sandbox; /* empty: the policy's only one */
-    struct trial_field headers[HEADERS_MAX];
+    struct field headers[HEADERS_MAX];
     size_t n_headers;
     enum with with;
 };
@@ -167,7 +167,7 @@ static int take_header(struct question *q, const char *value) {
         return usage("a header is written 'Name: value'");
     if (q->n_headers == HEADERS_MAX)
         return usage("more than 64 headers");
-    q->headers[q->n_headers++] = (struct trial_field){name, view_trim(rest)};
+    q->headers[q->n_headers++] = (struct field){name, view_trim(rest)};
     return EXIT_YES;
 }
 
@@ -226,7 +226,7 @@ static void put_verdict_json(const struct verdict *v, struct buf *out) {
     if (v->operation)
         json_put_text(out, "operation", verdict_operation(v));
     if (v->swap >= 0)
-        json_put_text(out, "credential", service_credential(v->service));
+        json_put_text(out, "credential", verdict_credential(v));
     put_place(out, &v->at);
     if (info->hint && !v->allow)
         json_put_text(out, "hint", view_str(info->hint));
@@ -251,7 +251,7 @@ static void put_verdict(const struct question *q, const struct verdict *v, struc
     if (v->operation)
         buf_printf(out, "operation: %.*s\n", VIEW_ARG(verdict_operation(v)));
     if (v->swap >= 0)
-        buf_printf(out, "credential: %.*s\n", VIEW_ARG(service_credential(v->service)));
+        buf_printf(out, "credential: %.*s\n", VIEW_ARG(verdict_credential(v)));
     put_place_text(q, v, out);
     if (info->hint && !v->allow)
         buf_printf(out, "hint: %s\n", info->hint);

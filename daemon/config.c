@@ -352,7 +352,7 @@ static int read_text(struct config_source *s, struct view text, const char *file
     struct config *out = s->config;
     *out = (struct config){0};
     limits_default(&out->limits);
-    errors->n = errors->total = 0;
+    errors_reset(errors);
     s->folder = folder_of(file);
     s->listeners = &out->listeners;
     s->lanes = &out->lanes;
@@ -361,7 +361,7 @@ static int read_text(struct config_source *s, struct view text, const char *file
     struct view copy = arena_copy(&out->arena, text);
     int err = copy.p ? read_file(s, copy, file, errors) : ERR_MEMORY;
     if (err != 0)
-        errors_sort(errors);
+        errors_sort(errors, file);
     return err;
 }
 

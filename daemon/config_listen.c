@@ -269,7 +269,7 @@ int config_put_lanes(const struct config *c, const struct policy *p, struct buf 
                      struct policy_errors *errors) {
     struct buf names;
     buf_init(&names, POLICY_TEXT_MAX);
-    errors->n = errors->total = 0;
+    errors_reset(errors);
     for (const struct config_lane *lane = c->lanes; lane; lane = lane->next) {
         struct lane_info info = {.id = lane->id, .shared = lane->shared, .names = lane->names};
         if (lane->everybody) {

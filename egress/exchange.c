@@ -173,9 +173,9 @@ void exchange_finish(struct exchange *ex, enum reason why, struct view detail) {
 static void send_refusal(struct exchange *ex) {
     struct lane *l = ex->lane;
     struct refusal r;
-    bool challenge = ex->verdict.service &&
-                     !view_is_empty(service_credential(ex->verdict.service)) &&
-                     service_place(ex->verdict.service)->place != PLACE_HEADER;
+    const struct credential_place *place = verdict_place(&ex->verdict);
+    bool challenge =
+        place && (place->place == PLACE_BASIC_USER || place->place == PLACE_BASIC_PASSWORD);
     bool listed = !ex->decided && trail_lists(l, &ex->trail);
     uint16_t status = refusal_status(ex->trail.verdict.reason, challenge);
     if (listed && trail_decide(l, &ex->trail, status) != 0)
@@ -428,7 +428,10 @@ void exchange_restart(struct exchange *ex, bool fresh) {
  * it has one is not known while the vault is locked.
  */
 static bool borrow_for_guard(struct exchange *ex) {
-    struct view credential = service_credential(ex->verdict.service);
+    const struct credential *of_service = service_credential_at(ex->verdict.service, 0);
+    struct view credential = ex->verdict.credential ? verdict_credential(&ex->verdict)
+                             : of_service           ? credential_name(of_service)
+                                                    : (struct view){NULL, 0};
     if (ex->generation->locked && !view_is_empty(credential)) {
         exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
         return true;

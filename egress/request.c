@@ -119,7 +119,10 @@ static enum reason find_target(struct exchange *ex) {
     if (ex->request.form == FORM_ASTERISK)
         return refuse_text(ex, REASON_MALFORMED_TARGET,
                            "the target * names no resource that a rule could allow");
-    int result = target_parse(ex->request.target, segments, &ex->canonical, &ex->target, &text);
+    bool slashes = policy_allows_encoded_slash(ex->generation->policy, &ex->authority);
+    int (*parse)(struct view, size_t, struct buf *, struct target *, const char **) =
+        slashes ? target_parse_slashed : target_parse;
+    int result = parse(ex->request.target, segments, &ex->canonical, &ex->target, &text);
     if (result == ERR_LIMIT)
         return REASON_TARGET_TOO_LONG;
     if (result != 0)
@@ -161,20 +164,21 @@ static bool field_hides_placeholder(const struct materials *m, size_t from, stru
 
 static bool find_materials(struct exchange *ex) {
     struct materials *m = &ex->materials;
-    struct view watched = policy_credential_field(ex->generation->policy, &ex->authority);
+    struct watched watched;
     bool elsewhere = placeholder_inside(ex->request.method) ||
                      placeholder_inside_name(view_str(ex->authority.host));
+    policy_watch(ex->generation->policy, &ex->authority, &watched);
     m->n = m->used = 0;
     m->overflow = false;
     for (size_t i = 0; i < ex->request.fields.n; i++) {
         const struct field *f = &ex->request.fields.at[i];
         size_t from = m->n;
-        provenance_field(f->name, f->value, watched, m);
+        provenance_field(f->name, f->value, &watched, m);
         elsewhere = elsewhere || field_hides_placeholder(m, from, f->value) ||
                     field_name_look(f->name).placeholder;
     }
     size_t from = m->n;
-    provenance_target(&ex->target, m);
+    provenance_target(&ex->target, &watched, m);
     elsewhere = elsewhere || field_hides_placeholder(m, from, ex->target.path) ||
                 (ex->target.has_query && field_hides_placeholder(m, from, ex->target.query));
     ex->fingerprint_of = -1;
@@ -192,7 +196,11 @@ void request_judge(struct exchange *ex) {
                                   .method = ex->request.method,
                                   .target = &ex->target,
                                   .materials = &ex->materials,
-                                  .placeholder_elsewhere = elsewhere};
+                                  .placeholder_elsewhere = elsewhere,
+                                  .fields = ex->request.fields.at,
+                                  .n_fields = ex->request.fields.n,
+                                  .length_known = ex->request.framing != FRAMING_CHUNKED,
+                                  .length = ex->request.length};
     ex->verdict = policy_judge(ex->generation->policy, &facts);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)

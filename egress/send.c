@@ -80,8 +80,8 @@ void send_connect(struct exchange *ex, bool fresh) {
     key.generation = ex->generation->number;
     key.tls = ex->tls;
     memcpy(key.sandbox, ex->sandbox, sizeof key.sandbox);
-    if (ex->verdict.swap >= 0 && view_cstr(service_credential(ex->verdict.service), key.credential,
-                                           sizeof key.credential) != 0) {
+    if (ex->verdict.swap >= 0 &&
+        view_cstr(verdict_credential(&ex->verdict), key.credential, sizeof key.credential) != 0) {
         exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, VIEW("the credential's name is too long"));
         return;
     }

@@ -125,7 +125,7 @@ static void put_target(struct record *r, const struct trail *t) {
 static const char *place_name(enum place p) {
     static const char *const names[] = {"header", "basic user", "basic password", "cookie",
                                         "query",  "path",       "subprotocol",    "signature",
-                                        "target", "body"};
+                                        "target", "body",       "json",           "form"};
     return names[p];
 }
 
@@ -205,8 +205,8 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
     if (v->operation)
         record_text(r, FIELD_OPERATION, operation_name(v->operation));
     if (v->allow && v->swap >= 0) {
-        record_text(r, FIELD_CREDENTIAL, service_credential(v->service));
-        record_str(r, FIELD_PLACE, place_name(service_place(v->service)->place));
+        record_text(r, FIELD_CREDENTIAL, verdict_credential(v));
+        record_str(r, FIELD_PLACE, place_name(verdict_place(v)->place));
     }
     if (!v->allow && t->materials)
         put_materials(r, l, t->materials);

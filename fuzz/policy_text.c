@@ -36,7 +36,7 @@ static void judge(const struct policy *p, struct trial *t, enum with with) {
     }
     must(v.service && v.operation && v.at.file);
     must(policy_judge_host(p, t->sandbox, t->tls, &t->authority).allow);
-    struct view credential = service_credential(v.service);
+    struct view credential = verdict_credential(&v);
     must(v.swap < 0 || policy_lends(p, t->sandbox, credential, &t->authority));
     if (with == WITH_FOREIGN)
         must(service_accepts_any(v.service));

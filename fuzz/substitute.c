@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct view secret = view_head(rest, data[0]), value = view_skip(rest, data[0]);
     m.n = m.used = 0;
     m.overflow = false;
-    provenance_field(VIEW("authorization"), value, VIEW(""), &m);
+    provenance_field(VIEW("authorization"), value, NULL, &m);
     for (size_t i = 0; i < m.n; i++)
         check(&m.at[i], value, secret);
     require(secret_in_use() == 0);

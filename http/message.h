@@ -5,14 +5,9 @@
 #ifndef HTTP_MESSAGE_H
 #define HTTP_MESSAGE_H
 
-#include "base/bytes.h"
+#include "policy/field.h"
 
 enum { FIELDS_MAX = 256 };
-
-struct field {
-    struct view name;  /* lower-case token */
-    struct view value; /* OWS trimmed; visible ASCII, SP, HTAB and obs-text only */
-};
 
 struct fields {
     struct field at[FIELDS_MAX];

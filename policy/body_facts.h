@@ -32,6 +32,8 @@ struct body_value {
     enum body_type type;
     /* a string or text decoded; a number, true and false as written; else empty */
     struct view value;
+    /* a name on the way to it is the pointer's only for a reader who disregards case */
+    bool alike;
 };
 
 /* GraphQL: of the operation that is selected (operationName, or the only one). */

@@ -1,18 +1,88 @@
 #include "policy/errors.h"
+#include "policy/method.h"
 #include "policy/rules.h"
+#include "policy/sort.h"
 #include "policy/suffix.h"
-
-#include <stdlib.h>
 
 struct checker {
     struct policy *p;
     struct policy_errors *errors;
 };
 
+/* ---- rights ---- */
+
+int rights_new(struct policy *p, struct rights *out) {
+    *out = (struct rights){
+        .operations = arena_array(&p->arena, bit_words(p->n_operations), sizeof(uint64_t)),
+        .services = arena_array(&p->arena, bit_words(p->n_services), sizeof(uint64_t))};
+    return out->operations && out->services ? 0 : ERR_MEMORY;
+}
+
+void rights_add(struct rights *r, const struct operation *o) {
+    bit_set(r->operations, o->index);
+    bit_set(r->services, o->service->index);
+}
+
+/* ---- operations by name ---- */
+
+static int compare_nocase(struct view a, struct view b) {
+    for (size_t i = 0; i < a.n && i < b.n; i++) {
+        int order = to_lower(a.p[i]) - to_lower(b.p[i]);
+        if (order != 0)
+            return order;
+    }
+    return (a.n > b.n) - (a.n < b.n);
+}
+
+static int compare_operations(const void *left, const void *right, const void *ctx) {
+    (void)ctx;
+    const struct operation *a = *(struct operation *const *)left;
+    const struct operation *b = *(struct operation *const *)right;
+    int order = compare_nocase(a->name, b->name);
+    return order != 0 ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int sort_operations(struct policy *p, struct service *s) {
+    size_t n = 0;
+    s->names = arena_array(&p->arena, s->n_operations, sizeof(struct operation *));
+    if (!s->names)
+        return ERR_MEMORY;
+    for (struct operation *o = s->operations; o; o = o->next)
+        s->names[n++] = o;
+    sort_items(s->names, n, sizeof(struct operation *), compare_operations, NULL);
+    return 0;
+}
+
+struct operation *service_operation(const struct service *s, struct view name) {
+    size_t from = 0, to = s->n_operations;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int order = compare_nocase(name, s->names[middle]->name);
+        if (order == 0)
+            return view_equal(s->names[middle]->name, name) ? s->names[middle] : NULL;
+        if (order < 0)
+            to = middle;
+        else
+            from = middle + 1;
+    }
+    return NULL;
+}
+
+static void unknown_operation(struct checker *c, const struct service *s, struct view name,
+                              struct position at) {
+    struct guess guess = guess_of(name);
+    for (const struct operation *o = s->operations; o; o = o->next)
+        guess_offer(&guess, o->name);
+    if (!s->broken)
+        errors_add(c->errors, at, "the service '%.*s' has no operation '%.*s'%s", VIEW_ARG(s->name),
+                   WORD_ARG(name), guess_text(&guess));
+}
+
 /* ---- one service ---- */
 
 static bool covers_rules(const struct rule *a, const struct rule *b) {
-    return (a->methods & b->methods) != 0 && view_equal(a->path.text, b->path.text);
+    return (a->methods & b->methods) != 0 && !a->conditions && !b->conditions &&
+           view_equal(a->path.text, b->path.text);
 }
 
 static void check_rules(struct checker *c, const struct rule *rules) {
@@ -24,19 +94,37 @@ static void check_rules(struct checker *c, const struct rule *rules) {
             }
 }
 
-static void check_operations(struct checker *c, const struct service *s) {
-    for (const struct operation *o = s->operations; o; o = o->next) {
-        for (const struct operation *q = s->operations; q != o; q = q->next)
-            if (view_equal_nocase(q->name, o->name)) {
-                errors_add(c->errors, o->at, "a second operation '%.*s', the first is in line %u",
-                           VIEW_ARG(o->name), q->at.line);
-                break;
-            }
+/* What only reads can be granted as `read`, unless the policy says otherwise. */
+static enum preset usual_preset(const struct operation *o) {
+    static const char *const reading[] = {"GET", "HEAD"};
+    uint64_t reads = 0;
+    for (size_t i = 0; i < 2; i++)
+        reads |= method_bit(view_str(reading[i]));
+    for (const struct rule *r = o->rules; r; r = r->next)
+        if ((r->methods & ~reads) != 0 && !r->fetches)
+            return PRESET_WRITE;
+    return PRESET_READ;
+}
+
+static void check_names(struct checker *c, const struct service *s) {
+    for (size_t i = 1; i < s->n_operations; i++)
+        if (view_equal_nocase(s->names[i]->name, s->names[i - 1]->name))
+            errors_add(c->errors, s->names[i]->at,
+                       "a second operation '%.*s', the first is in line %u",
+                       VIEW_ARG(s->names[i]->name), s->names[i - 1]->at.line);
+}
+
+static void check_operations(struct checker *c, struct service *s) {
+    check_names(c, s);
+    for (struct operation *o = s->operations; o; o = o->next) {
         if (view_equal(o->name, VIEW("all")))
             errors_add(c->errors, o->at, "'all' means every operation and cannot be one's name");
-        if (o->anonymous && s->credential.n == 0 && !s->broken)
+        if (o->anonymous && !s->credentials && !s->broken)
             errors_add(c->errors, o->at,
                        "'anonymous' is for services with a credential, this one has none");
+        if (o->preset == PRESET_NONE)
+            o->preset = usual_preset(o);
+        o->anonymous = o->anonymous || s->accept_none;
         check_rules(c, o->rules);
     }
 }
@@ -74,42 +162,177 @@ static void check_hosts(struct checker *c, const struct service *s) {
     }
 }
 
-static void check_contradictions(struct checker *c, const struct service *s) {
-    if (s->credential.n == 0)
-        return;
-    if (s->place.header.n && !s->broken && !trial_place_is_seen(&s->place))
-        errors_add(c->errors, s->credential_at,
-                   "this scheme signs requests, no credential stands behind it");
+/* ---- its credentials ---- */
+
+static void check_credential(struct checker *c, const struct service *s,
+                             const struct credential *k) {
+    if (k->place.place == PLACE_HEADER && !s->broken && !trial_place_is_seen(&k->place))
+        errors_add(c->errors, k->at, "this scheme signs requests, no credential stands behind it");
     if (s->accept_any)
-        errors_add(c->errors, s->credential_at,
-                   "a service with a credential cannot 'accept any credential'");
-    if (s->clear)
-        errors_add(c->errors, s->credential_at,
+        errors_add(c->errors, k->at, "a service with a credential cannot 'accept any credential'");
+    if (s->tls == SERVICE_CLEAR)
+        errors_add(c->errors, k->at,
                    "a service with a credential cannot be 'clear': it would be sent in plain text");
+    if (s->tls == SERVICE_SPLICE)
+        errors_add(c->errors, k->at,
+                   "a service with a credential cannot be spliced: nobody could put it in");
+    for (const struct credential *q = s->credentials; q != k; q = q->next)
+        if (view_equal_nocase(q->name, k->name))
+            errors_add(c->errors, k->at, "a second credential '%.*s', the first is in line %u",
+                       VIEW_ARG(k->name), q->at.line);
 }
+
+static void assign_to(struct checker *c, const struct service *s, const struct credential *k) {
+    for (const struct mention *m = k->operations; m; m = m->next) {
+        struct operation *o = service_operation(s, m->name);
+        if (!o)
+            unknown_operation(c, s, m->name, m->at);
+        else if (o->credential)
+            errors_add(c->errors, m->at, "'%.*s' has the credential '%.*s' already, in line %u",
+                       VIEW_ARG(m->name), VIEW_ARG(o->credential->name), o->credential->at.line);
+        else
+            o->credential = k;
+    }
+}
+
+/* Those with `for` first; one without takes what is left. */
+static void assign_credentials(struct checker *c, const struct service *s) {
+    const struct credential *rest = NULL;
+    for (const struct credential *k = s->credentials; k; k = k->next) {
+        check_credential(c, s, k);
+        if (k->operations)
+            assign_to(c, s, k);
+        else if (!rest)
+            rest = k;
+        else
+            errors_add(
+                c->errors, k->at,
+                "a second credential without 'for', the first is in line %u: which one would "
+                "an operation use?",
+                rest->at.line);
+    }
+    for (struct operation *o = s->operations; o && rest; o = o->next)
+        if (!o->credential)
+            o->credential = rest;
+}
+
+/* ---- guards ---- */
+
+static const struct guard *find_guard(struct checker *c, const struct mention *m) {
+    struct guess guess = guess_of(m->name);
+    for (const struct guard *g = c->p->guards; g; g = g->next) {
+        if (view_equal(g->name, m->name))
+            return g;
+        guess_offer(&guess, g->name);
+    }
+    errors_add(c->errors, m->at, "there is no guard '%.*s'%s", WORD_ARG(m->name),
+               guess_text(&guess));
+    return NULL;
+}
+
+/* Its lines become never lines of the service. */
+static int copy_guard(struct checker *c, struct service *s, const struct guard *g) {
+    struct rule **end = &s->nevers;
+    while (*end)
+        end = &(*end)->next;
+    for (const struct rule *r = g->rules; r; r = r->next) {
+        struct rule *copy = arena_alloc(&c->p->arena, sizeof *copy);
+        if (!copy)
+            return ERR_MEMORY;
+        *copy = *r;
+        copy->next = NULL;
+        *end = copy;
+        end = &copy->next;
+        c->p->n_rules++;
+    }
+    return 0;
+}
+
+static int use_guards(struct checker *c, struct service *s) {
+    for (const struct mention *m = s->guards; m; m = m->next) {
+        for (const struct mention *q = s->guards; q != m; q = q->next)
+            if (view_equal(q->name, m->name))
+                errors_add(c->errors, m->at, "the guard '%.*s' twice", WORD_ARG(m->name));
+        const struct guard *g = find_guard(c, m);
+        if (g && copy_guard(c, s, g) != 0)
+            return ERR_MEMORY;
+    }
+    return 0;
+}
+
+static void check_guards(struct checker *c) {
+    for (const struct guard *g = c->p->guards; g; g = g->next) {
+        for (const struct guard *q = c->p->guards; q != g; q = q->next)
+            if (view_equal_nocase(q->name, g->name)) {
+                errors_add(c->errors, g->at, "a second guard '%.*s', the first is in line %u",
+                           VIEW_ARG(g->name), q->at.line);
+                break;
+            }
+        check_rules(c, g->rules);
+    }
+}
+
+/* ---- the whole service ---- */
 
 static void set_ports(struct service *s) {
     s->every_port = s->n_ports == 0 && !s->operations;
     if (s->n_ports == 0)
-        s->ports[s->n_ports++] = s->clear ? 80 : 443;
+        s->ports[s->n_ports++] = s->tls == SERVICE_CLEAR ? 80 : 443;
 }
 
-static void check_service(struct checker *c, struct service *s) {
-    bool nevers = s->nevers || s->never_all.line != 0;
+static void check_accept(struct checker *c, const struct service *s) {
+    if (s->accept_at.line != 0 && !s->credentials && !s->broken)
+        errors_add(c->errors, s->accept_at,
+                   "'accept ours' is for services with a credential, this one has none");
+    if (s->tls == SERVICE_SPLICE && s->operations && s->operations->rules)
+        errors_add(c->errors, s->tls_at,
+                   "nobody sees the requests of a spliced service, it cannot have operations");
+}
+
+/* What can be granted of a service whose requests nobody sees. */
+static int add_splice(struct policy *p, struct service *s) {
+    if (s->tls != SERVICE_SPLICE || s->operations)
+        return 0;
+    struct operation *o = arena_alloc(&p->arena, sizeof *o);
+    if (!o)
+        return ERR_MEMORY;
+    *o = (struct operation){.name = VIEW("splice"),
+                            .preset = PRESET_WRITE,
+                            .index = p->n_operations++,
+                            .service = s,
+                            .at = s->tls_at};
+    s->operations = o;
+    s->n_operations++;
+    return 0;
+}
+
+static int check_service(struct checker *c, struct service *s) {
+    bool nevers = s->nevers || s->guards || s->never_all.line != 0;
+    if (sort_operations(c->p, s) != 0)
+        return ERR_MEMORY;
     if (!s->hosts && !s->broken)
         errors_add(c->errors, s->at, "the service '%.*s' has no host", VIEW_ARG(s->name));
-    if (!s->operations && !s->broken && (!nevers || s->credential.n != 0))
+    if (!s->operations && !s->broken && (!nevers || s->credentials))
         errors_add(c->errors, s->at, "the service '%.*s' has no operation", VIEW_ARG(s->name));
-    check_contradictions(c, s);
+    assign_credentials(c, s);
+    check_accept(c, s);
     check_hosts(c, s);
     check_operations(c, s);
     check_rules(c, s->nevers);
     set_ports(s);
+    return use_guards(c, s);
 }
 
 /* ---- services with each other ---- */
 
-static const struct host_rule *shared_host(const struct service *a, const struct service *b) {
+bool service_covers_port(const struct service *s, uint16_t port) {
+    for (size_t i = 0; i < s->n_ports; i++)
+        if (s->ports[i] == port)
+            return true;
+    return s->every_port;
+}
+
+const struct host_rule *services_share_host(const struct service *a, const struct service *b) {
     for (const struct host_rule *h = a->hosts; h; h = h->next)
         for (const struct host_rule *q = b->hosts; q; q = q->next)
             if (host_patterns_overlap(&h->pattern, &q->pattern))
@@ -117,7 +340,7 @@ static const struct host_rule *shared_host(const struct service *a, const struct
     return NULL;
 }
 
-static bool shared_port(const struct service *a, const struct service *b) {
+bool services_share_port(const struct service *a, const struct service *b) {
     for (size_t i = 0; i < a->n_ports; i++)
         if (service_covers_port(b, a->ports[i]))
             return true;
@@ -125,8 +348,24 @@ static bool shared_port(const struct service *a, const struct service *b) {
 }
 
 static bool same_place(const struct credential_place *a, const struct credential_place *b) {
-    return a->place == b->place && view_equal(a->header, b->header) &&
+    return a->place == b->place && a->segment == b->segment && view_equal(a->name, b->name) &&
            view_equal(a->scheme, b->scheme);
+}
+
+static const struct credential *find_credential(const struct service *s, struct view name) {
+    const struct credential *k = s->credentials;
+    while (k && !view_equal(k->name, name))
+        k = k->next;
+    return k;
+}
+
+static bool holds_credentials(const struct service *a, const struct service *b, bool places) {
+    for (const struct credential *k = b->credentials; k; k = k->next) {
+        const struct credential *same = find_credential(a, k->name);
+        if (!same || (places && !same_place(&same->place, &k->place)))
+            return false;
+    }
+    return true;
 }
 
 static bool holds_ranges(const struct service *a, const struct service *b) {
@@ -141,224 +380,117 @@ static bool holds_ranges(const struct service *a, const struct service *b) {
     return true;
 }
 
+static bool same_location(const struct location_rule *a, const struct location_rule *b) {
+    if (a->given != b->given || a->not != b->not || a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->countries ? !view_equal(a->countries[i], b->countries[i])
+                         : a->systems[i] != b->systems[i])
+            return false;
+    return true;
+}
+
+static bool same_upstream(const struct upstream_terms *a, const struct upstream_terms *b) {
+    return view_equal(a->ca, b->ca) && view_equal(a->client_certificate, b->client_certificate) &&
+           (a->pin == NULL) == (b->pin == NULL) && (!a->pin || memcmp(a->pin, b->pin, 32) == 0);
+}
+
 /* What two services that cover the same host and port disagree about, or NULL. */
 static const char *disagreement(const struct service *a, const struct service *b) {
-    if (!view_equal(a->credential, b->credential))
+    if (!holds_credentials(a, b, false) || !holds_credentials(b, a, false))
         return "with different credentials";
-    if (a->credential.n != 0 && !same_place(&a->place, &b->place))
+    if (!holds_credentials(a, b, true))
         return "with the credential in different places";
     if (a->accept_any != b->accept_any || a->accept_cookies != b->accept_cookies ||
         a->accept_destinations != b->accept_destinations)
         return "and accept different things";
     if (!holds_ranges(a, b) || !holds_ranges(b, a))
         return "with different ranges";
+    if ((a->tls == SERVICE_SPLICE) != (b->tls == SERVICE_SPLICE))
+        return "and only one is spliced";
+    if (!same_location(&a->country, &b->country) || !same_location(&a->asn, &b->asn))
+        return "with different countries or networks";
+    if (!same_upstream(&a->upstream, &b->upstream))
+        return "with different words on the upstream";
     return NULL;
+}
+
+static void check_credential_case(struct checker *c, const struct service *a,
+                                  const struct service *b) {
+    for (const struct credential *k = b->credentials; k; k = k->next)
+        for (const struct credential *q = a->credentials; q; q = q->next)
+            if (view_equal_nocase(q->name, k->name) && !view_equal(q->name, k->name))
+                errors_add(c->errors, k->at,
+                           "the credential '%.*s' differs only in case from the one in line %u",
+                           VIEW_ARG(k->name), q->at.line);
 }
 
 static void check_pair(struct checker *c, const struct service *a, const struct service *b) {
     if (view_equal_nocase(a->name, b->name))
         errors_add(c->errors, b->at, "a second service '%.*s', the first is in line %u",
                    VIEW_ARG(b->name), a->at.line);
-    if (a->credential.n && view_equal_nocase(a->credential, b->credential) &&
-        !view_equal(a->credential, b->credential))
-        errors_add(c->errors, b->credential_at,
-                   "the credential '%.*s' differs only in case from the one in line %u",
-                   VIEW_ARG(b->credential), a->credential_at.line);
+    check_credential_case(c, a, b);
     if (!a->operations || !b->operations || a->broken || b->broken)
         return;
     const char *what = disagreement(a, b);
-    if (!what || !shared_port(a, b))
+    if (!what || !services_share_port(a, b))
         return;
-    const struct host_rule *h = shared_host(b, a);
+    const struct host_rule *h = services_share_host(b, a);
     if (h)
         errors_add(c->errors, h->at, "services '%.*s' and '%.*s' (line %u) share this host %s",
                    VIEW_ARG(b->name), VIEW_ARG(a->name), a->at.line, what);
 }
 
-/* ---- sandboxes ---- */
-
-static struct rights rights_new(struct policy *p) {
-    return (struct rights){
-        .operations = arena_array(&p->arena, bit_words(p->n_operations), sizeof(uint64_t)),
-        .services = arena_array(&p->arena, bit_words(p->n_services), sizeof(uint64_t))};
-}
-
-static bool rights_exist(const struct rights *r) {
-    return r->operations && r->services;
-}
-
-static void rights_add(struct rights *r, const struct operation *o) {
-    bit_set(r->operations, o->index);
-    bit_set(r->services, o->service->index);
-}
-
-static const struct service *granted_service(struct checker *c, const struct grant *g) {
-    struct guess guess = guess_of(g->service);
-    for (const struct service *s = c->p->services; s; s = s->next) {
-        if (view_equal(s->name, g->service))
-            return s;
-        guess_offer(&guess, s->name);
-    }
-    errors_add(c->errors, g->service_at, "there is no service '%.*s'%s", WORD_ARG(g->service),
-               guess_text(&guess));
-    return NULL;
-}
-
-static void grant_operation(struct checker *c, struct rights *r, const struct service *s,
-                            const struct grant *g) {
-    struct guess guess = guess_of(g->operation);
-    for (const struct operation *o = s->operations; o; o = o->next) {
-        if (view_equal(o->name, g->operation)) {
-            if (bit_is_set(r->operations, o->index))
-                errors_add(c->errors, g->operation_at, "'%.*s' granted twice",
-                           VIEW_ARG(g->operation));
-            rights_add(r, o);
-            return;
-        }
-        guess_offer(&guess, o->name);
-    }
-    if (!s->broken)
-        errors_add(c->errors, g->operation_at, "the service '%.*s' has no operation '%.*s'%s",
-                   VIEW_ARG(s->name), WORD_ARG(g->operation), guess_text(&guess));
-}
-
-static void grant_all(struct checker *c, struct rights *r, const struct service *s,
-                      const struct grant *g) {
-    if (!s->operations && !s->broken)
-        errors_add(c->errors, g->service_at, "the service '%.*s' has no operation to grant",
-                   VIEW_ARG(s->name));
-    for (const struct operation *o = s->operations; o; o = o->next)
-        rights_add(r, o);
-}
-
-/* One line of grants is one grant in the list for each operation: the same service_at. */
-static bool same_line(const struct grant *a, const struct grant *b) {
-    return a->service_at.line == b->service_at.line && a->service_at.column == b->service_at.column;
-}
-
-static void check_grants(struct checker *c, struct sandbox *sandbox) {
-    struct rights *r = &sandbox->rights;
-    const struct grant *last = NULL;
-    uint64_t *seen = arena_array(&c->p->arena, bit_words(c->p->n_services), sizeof *seen);
-    const struct service *s = NULL;
-    for (const struct grant *g = sandbox->grants; g && seen; last = g, g = g->next) {
-        if (!last || !same_line(last, g)) {
-            s = granted_service(c, g);
-            if (s && bit_is_set(seen, s->index)) {
-                errors_add(c->errors, g->service_at, "a second grant of '%.*s' in a sandbox",
-                           VIEW_ARG(s->name));
-                s = NULL;
-            }
-            if (s)
-                bit_set(seen, s->index);
-        }
-        if (s && g->operation.n == 0)
-            grant_all(c, r, s, g);
-        else if (s)
-            grant_operation(c, r, s, g);
-    }
-}
-
-static bool has_credential(const struct sandbox *sandbox, struct view name) {
-    for (size_t i = 0; i < sandbox->n_credentials; i++)
-        if (view_equal(sandbox->credentials[i], name))
-            return true;
-    return false;
-}
-
-static int gather_credentials(struct policy *p, struct sandbox *sandbox) {
-    size_t n = 0;
-    for (const struct service *s = p->services; s; s = s->next)
-        n += bit_is_set(sandbox->rights.services, s->index);
-    sandbox->credentials = arena_array(&p->arena, n, sizeof *sandbox->credentials);
-    if (!sandbox->credentials)
-        return ERR_MEMORY;
-    for (const struct service *s = p->services; s; s = s->next)
-        if (s->credential.n && bit_is_set(sandbox->rights.services, s->index) &&
-            !has_credential(sandbox, s->credential))
-            sandbox->credentials[sandbox->n_credentials++] = s->credential;
-    return 0;
-}
-
-static int compare_sandboxes(const void *left, const void *right) {
-    const struct sandbox *a = *(struct sandbox *const *)left, *b = *(struct sandbox *const *)right;
-    return view_compare(a->name, b->name);
-}
-
-/* The arrays that the judge walks. */
-static int index_services(struct policy *p) {
-    p->by_index = arena_array(&p->arena, p->n_services, sizeof *p->by_index);
-    p->entries = arena_array(&p->arena, p->n_entries, sizeof *p->entries);
-    if (!p->by_index || !p->entries)
-        return ERR_MEMORY;
-    struct host_entry *e = p->entries;
-    for (struct service *s = p->services; s; s = s->next) {
-        p->by_index[s->index] = s;
-        for (const struct host_rule *h = s->hosts; h; h = h->next)
-            *e++ = (struct host_entry){h->pattern.reach, h->pattern.mark, h};
-    }
-    return 0;
-}
-
-static int sort_sandboxes(struct policy *p) {
-    p->by_name = arena_array(&p->arena, p->n_sandboxes, sizeof *p->by_name);
-    if (!p->by_name)
-        return ERR_MEMORY;
-    size_t n = 0;
-    for (struct sandbox *s = p->sandboxes; s; s = s->next)
-        p->by_name[n++] = s;
-    qsort(p->by_name, n, sizeof *p->by_name, compare_sandboxes);
-    return 0;
-}
-
-static int check_sandbox(struct checker *c, struct sandbox *sandbox) {
-    for (const struct sandbox *q = c->p->sandboxes; q != sandbox; q = q->next)
-        if (view_equal_nocase(q->name, sandbox->name)) {
-            errors_add(c->errors, sandbox->at, "a second sandbox '%.*s', the first is in line %u",
-                       VIEW_ARG(sandbox->name), q->at.line);
-            break;
-        }
-    sandbox->rights = rights_new(c->p);
-    if (!rights_exist(&sandbox->rights))
-        return ERR_MEMORY;
-    check_grants(c, sandbox);
-    return gather_credentials(c->p, sandbox);
-}
-
 /* ---- expectations ---- */
 
 static void check_expectation(struct checker *c, const struct expectation *e) {
-    if (e->sandbox.n == 0)
+    struct who who;
+    if (e->sandbox.n == 0 || who_find(c->p, e->sandbox, &who))
         return;
     struct guess guess = guess_of(e->sandbox);
-    for (const struct sandbox *s = c->p->sandboxes; s; s = s->next) {
-        if (view_equal(s->name, e->sandbox))
-            return;
-        guess_offer(&guess, s->name);
-    }
+    for (size_t i = 0; i < c->p->n_identities; i++)
+        guess_offer(&guess, c->p->by_name[i].name);
     errors_add(c->errors, e->sandbox_at, "there is no sandbox '%.*s'%s", WORD_ARG(e->sandbox),
                guess_text(&guess));
 }
 
-int policy_check(struct policy *p, struct policy_errors *errors) {
-    struct checker c = {p, errors};
+/* ---- all of it ---- */
+
+static int index_services(struct policy *p) {
+    p->by_index = arena_array(&p->arena, p->n_services, sizeof(struct service *));
+    if (!p->by_index)
+        return ERR_MEMORY;
+    for (struct service *s = p->services; s; s = s->next)
+        p->by_index[s->index] = s;
+    return 0;
+}
+
+static int grant_everything(struct policy *p) {
     for (struct service *s = p->services; s; s = s->next) {
-        check_service(&c, s);
-        s->everything = rights_new(p);
-        if (!rights_exist(&s->everything))
+        if (rights_new(p, &s->everything) != 0)
             return ERR_MEMORY;
         for (const struct operation *o = s->operations; o; o = o->next)
             rights_add(&s->everything, o);
+    }
+    return 0;
+}
+
+int policy_check(struct policy *p, struct policy_errors *errors) {
+    struct checker c = {p, errors};
+    int err = index_services(p);
+    check_guards(&c);
+    for (struct service *s = p->services; s && err == 0; s = s->next)
+        err = add_splice(p, s);
+    for (struct service *s = p->services; s && err == 0; s = s->next) {
+        err = check_service(&c, s);
         for (const struct service *before = p->services; before != s; before = before->next)
             check_pair(&c, before, s);
     }
-    for (struct sandbox *s = p->sandboxes; s; s = s->next) {
-        int err = check_sandbox(&c, s);
-        if (err != 0)
-            return err;
-    }
-    for (const struct expectation *e = p->expectations; e; e = e->next)
+    if (err == 0)
+        err = grant_everything(p);
+    if (err == 0)
+        err = policy_check_sandboxes(p, errors);
+    for (const struct expectation *e = p->expectations; e && err == 0; e = e->next)
         check_expectation(&c, e);
-    int err = index_services(p);
-    return err != 0 ? err : sort_sandboxes(p);
+    return err;
 }

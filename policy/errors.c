@@ -1,8 +1,9 @@
 #include "policy/errors.h"
 
+#include "policy/sort.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_SHOWN = 160, GUESS_MAX = 32 };
@@ -19,16 +20,43 @@ void errors_add(struct policy_errors *e, struct position at, const char *format,
     va_end(args);
 }
 
-static int compare_errors(const void *left, const void *right) {
+void errors_reset(struct policy_errors *e) {
+    e->n = e->total = e->n_names = 0;
+}
+
+static int compare_errors(const void *left, const void *right, const void *first) {
     const struct position *a = &((const struct policy_error *)left)->at;
     const struct position *b = &((const struct policy_error *)right)->at;
+    if (a->file != b->file) {
+        if (a->file == first || b->file == first)
+            return a->file == first ? -1 : 1;
+        return strcmp(a->file, b->file);
+    }
     if (a->line != b->line)
         return a->line < b->line ? -1 : 1;
     return (a->column > b->column) - (a->column < b->column);
 }
 
-void errors_sort(struct policy_errors *e) {
-    qsort(e->at, e->n, sizeof e->at[0], compare_errors);
+void errors_sort(struct policy_errors *e, const char *first) {
+    sort_items(e->at, e->n, sizeof e->at[0], compare_errors, first);
+}
+
+static const char *keep_name(struct policy_errors *e, const char *name) {
+    for (size_t i = 0; i < e->n_names; i += strlen(e->names + i) + 1)
+        if (strcmp(e->names + i, name) == 0)
+            return e->names + i;
+    size_t n = strlen(name) + 1;
+    if (n > sizeof e->names - e->n_names)
+        return "(an included file)";
+    char *copy = memcpy(e->names + e->n_names, name, n);
+    e->n_names += n;
+    return copy;
+}
+
+void errors_keep_names(struct policy_errors *e, const char *file) {
+    for (size_t i = 0; i < e->n; i++)
+        if (e->at[i].at.file != file)
+            e->at[i].at.file = keep_name(e, e->at[i].at.file);
 }
 
 static struct view line_of(struct view text, uint32_t number) {

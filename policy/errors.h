@@ -13,8 +13,11 @@
 /* Adds one; beyond POLICY_ERRORS_MAX it is only counted. The text is cut to fit. */
 void errors_add(struct policy_errors *e, struct position at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Puts them into the order of the text. */
-void errors_sort(struct policy_errors *e);
+void errors_reset(struct policy_errors *e);
+/* Puts them into the order of the text: those of the file `first`, then those of included ones. */
+void errors_sort(struct policy_errors *e, const char *first);
+/* Copies the names of files other than this one, which are the policy's, into *e. */
+void errors_keep_names(struct policy_errors *e, const char *file);
 /*
  * Appends `file:line:col: text`, the line it happened in and a caret below it.
  * What is not visible ASCII in that line is shown as '?', long lines are cut.

@@ -15,18 +15,26 @@ static int place_in_service(const struct expectation *e, struct trial *t, const 
     }
     t->authority = h->pattern.base;
     t->authority.port = s->ports[0];
-    t->tls = !s->clear;
+    t->tls = s->tls != SERVICE_CLEAR;
     t->target = e->url;
     return 0;
 }
 
 static int run(const struct policy *p, const struct expectation *e, struct verdict *out,
                const char **why) {
-    struct trial t = {.sandbox = e->sandbox, .method = e->method, .with = e->with};
-    const struct rights *rights = e->sandbox.n ? NULL : &e->service->everything;
+    struct trial t = {.sandbox = e->sandbox,
+                      .method = e->method,
+                      .with = e->with,
+                      .fields = e->fields,
+                      .n_fields = e->n_fields,
+                      .type = e->type,
+                      .has_body = e->has_body,
+                      .body = e->body};
+    struct who all = who_of(e->service ? &e->service->everything : NULL);
+    const struct who *who = e->sandbox.n ? NULL : &all;
     bool path = e->service && view_starts(e->url, VIEW("/"));
     int err = path ? place_in_service(e, &t, why) : trial_url(e->url, &t, why);
-    return err != 0 ? err : trial_run_as(p, rights, &t, out, why);
+    return err != 0 ? err : trial_run_as(p, who, &t, out, why);
 }
 
 static void compare(const struct expectation *e, const struct verdict *v,

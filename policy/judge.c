@@ -1,42 +1,11 @@
-#include "policy/errors.h"
+#include "policy/judge.h"
+
+#include "policy/judge_material.h"
 #include "policy/method.h"
-#include "policy/rules.h"
 
 #include <string.h>
 
-/* ---- parts of the policy ---- */
-
-const struct sandbox *policy_sandbox(const struct policy *p, struct view name) {
-    size_t from = 0, to = p->n_sandboxes;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int order = view_compare(name, p->by_name[middle]->name);
-        if (order == 0)
-            return p->by_name[middle];
-        if (order < 0)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
-}
-
-const struct host_rule *service_covering_host(const struct service *s,
-                                              const struct host_facts *host) {
-    const struct host_rule *h = s->hosts;
-    while (h && !host_pattern_match(&h->pattern, host))
-        h = h->next;
-    return h;
-}
-
-bool service_covers_port(const struct service *s, uint16_t port) {
-    for (size_t i = 0; i < s->n_ports; i++)
-        if (s->ports[i] == port)
-            return true;
-    return s->every_port;
-}
-
-/* ---- the host ---- */
+/* ---- refusals ---- */
 
 /* A refusal that no clause decides: the position without a file, as a hint where to look. */
 static struct verdict refuse_near(enum reason reason, const struct service *s) {
@@ -50,16 +19,29 @@ static struct verdict refuse_at(enum reason reason, const struct service *s, str
     return (struct verdict){.reason = reason, .service = s, .at = at, .swap = -1};
 }
 
-/* The services this sandbox has a grant at get this far towards an authority. */
+/* ---- the host ---- */
+
+/* What the data path does not do yet. A service that asks for it can be loaded, and reaches nothing. */
+static bool is_offered(const struct service *s) {
+    const struct upstream_terms *u = &s->upstream;
+    return s->tls != SERVICE_SPLICE && !service_asks_location(s) && u->ca.n == 0 && !u->pin &&
+           u->client_certificate.n == 0;
+}
+
+/* The services that who has a grant at get this far towards an authority. */
 static enum reason door_of(const struct service *s, bool tls, uint16_t port) {
     if (!service_covers_port(s, port))
         return REASON_PORT_NOT_ALLOWED;
-    return tls || s->clear ? REASON_ALLOWED : REASON_CLEAR_NOT_ALLOWED;
+    if (!tls && s->tls != SERVICE_CLEAR)
+        return REASON_CLEAR_NOT_ALLOWED;
+    return is_offered(s) ? REASON_ALLOWED : REASON_NOT_OFFERED;
 }
 
 static int door_rank(enum reason r) {
     switch (r) {
     case REASON_ALLOWED:
+        return 4;
+    case REASON_NOT_OFFERED:
         return 3;
     case REASON_CLEAR_NOT_ALLOWED:
         return 2;
@@ -70,234 +52,333 @@ static int door_rank(enum reason r) {
     }
 }
 
-/* What is known once the host was judged. */
-struct door {
-    struct verdict verdict;
-    uint64_t covering[SERVICES_MAX / 64]; /* bits of the services that cover host and port */
-};
-
-static void try_door(const struct service *s, const struct host_rule *h,
-                     const struct rights *rights, bool tls, uint16_t port, struct verdict *best) {
+static void try_door(const struct host_rule *h, const struct who *who, bool tls, uint16_t port,
+                     struct verdict *best) {
+    const struct service *s = h->service;
     enum reason reason = door_of(s, tls, port);
-    if (!bit_is_set(rights->services, s->index) || door_rank(reason) <= door_rank(best->reason))
+    if (door_rank(reason) < door_rank(best->reason) || !who_reaches(who, s))
+        return;
+    bool earlier = best->service && s->index < best->service->index;
+    if (door_rank(reason) == door_rank(best->reason) && !earlier)
         return;
     *best = refuse_near(reason, s);
     if (reason == REASON_ALLOWED)
         best->at = h->at;
 }
 
-static bool entry_matches(const struct host_entry *e, const struct host_facts *host) {
-    if (e->reach != REACH_MANY &&
-        e->mark != (e->reach == REACH_EXACT ? host->mark : host->above_mark))
-        return false;
-    return host_pattern_match(&e->rule->pattern, host);
-}
-
-static void judge_door(const struct policy *p, const struct rights *rights, bool tls,
-                       const struct authority *a, struct door *out) {
-    struct host_facts host = host_facts_of(a);
+struct verdict judge_door(const struct policy *p, const struct who *who, bool tls,
+                          const struct authority *a, const struct host_facts *host) {
     struct verdict best = refuse_near(REASON_HOST_NOT_ALLOWED, NULL);
     const struct service *never = NULL;
-    memset(out->covering, 0, bit_words(p->n_services) * sizeof out->covering[0]);
-    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
-        if (!entry_matches(e, &host))
-            continue;
-        const struct service *s = e->rule->service;
-        if (service_covers_port(s, a->port)) {
-            bit_set(out->covering, s->index);
-            if (s->never_all.line != 0)
-                never = s;
-        }
-        try_door(s, e->rule, rights, tls, a->port, &best);
+    struct host_walk walk = host_walk_of(&p->hosts, host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
+        const struct service *s = h->service;
+        if (s->never_all.line != 0 && service_covers_port(s, a->port) &&
+            (!never || s->index < never->index))
+            never = s;
+        try_door(h, who, tls, a->port, &best);
     }
     best.allow = best.reason == REASON_ALLOWED;
     if (best.allow && never)
         best = refuse_at(REASON_NEVER, never, never->never_all);
-    out->verdict = best;
+    return best;
 }
 
 struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
                                  const struct authority *a) {
-    const struct sandbox *s = policy_sandbox(p, sandbox);
-    if (!s)
+    struct who who;
+    if (!who_find(p, sandbox, &who))
         return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
-    struct door door;
-    judge_door(p, &s->rights, tls, a, &door);
-    return door.verdict;
-}
-
-struct view policy_credential_field(const struct policy *p, const struct authority *a) {
     struct host_facts host = host_facts_of(a);
-    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
-        const struct service *s = e->rule->service;
-        if (s->credential.n && service_covers_port(s, a->port) && entry_matches(e, &host))
-            return s->place.header;
-    }
-    return (struct view){NULL, 0};
+    return judge_door(p, &who, tls, a, &host);
 }
 
-/* ---- the operation ---- */
+/* ---- lines ---- */
 
-static const struct rule *matching_rule(const struct rule *rules, uint64_t method,
-                                        const struct target *t, bool never) {
-    for (const struct rule *r = rules; r; r = r->next)
-        if (((r->methods & method) != 0 || (never && r->any_method)) &&
-            path_pattern_match(&r->path, t, never))
-            return r;
+static bool precedes(struct position a, struct position b) {
+    return a.line != b.line ? a.line < b.line : a.column < b.column;
+}
+
+/* The conditions of a line; *unsure: it would hold if what the body says is right. */
+static bool conditions_hold(const struct search *search, const struct rule *r, bool widely,
+                            bool *unsure) {
+    *unsure = false;
+    for (const struct condition *c = r->conditions; c; c = c->next) {
+        if (search->needs && condition_wants_body(c, search->facts))
+            *unsure = true;
+        else if (!condition_holds(c, r->conditions, search->facts, widely))
+            return false;
+    }
+    return true;
+}
+
+static void ask_for(struct body_needs *needs, const struct condition *c, uint64_t *sizes) {
+    switch (c->kind) {
+    case CONDITION_SIZE:
+        if (c->limit > *sizes)
+            *sizes = c->limit;
+        return;
+    case CONDITION_GRAPHQL:
+        needs->graphql = true;
+        return;
+    case CONDITION_RPC:
+    case CONDITION_MCP:
+        needs->rpc = true;
+        return;
+    default:
+        break;
+    }
+    for (size_t i = 0; i < needs->n_pointers; i++)
+        if (needs->pointers[i] == c->pointer)
+            return;
+    if (needs->n_pointers == BODY_POINTERS_MAX)
+        needs->too_many = true;
+    else
+        needs->pointers[needs->n_pointers++] = c->pointer;
+}
+
+static void note_needs(struct search *search, const struct rule *r) {
+    for (const struct condition *c = r->conditions; c; c = c->next)
+        if (condition_wants_body(c, search->facts))
+            ask_for(search->needs, c, &search->sizes);
+    search->unsure = true;
+}
+
+/* Within one level of hosts. */
+static bool is_better(const struct rule *r, const struct rule *than) {
+    if (!than || r->rank != than->rank)
+        return !than || r->rank > than->rank;
+    if (r->service != than->service)
+        return r->service->index < than->service->index;
+    return precedes(r->at, than->at);
+}
+
+static void keep_better(struct choice *best, const struct rule *r, unsigned level) {
+    if (best->rule && (level > best->level || (level == best->level && !is_better(r, best->rule))))
+        return;
+    best->rule = r;
+    best->level = level;
+}
+
+static bool on_operations(void *ctx, const struct rule *rules) {
+    struct search *search = ctx;
+    bool unsure;
+    for (const struct rule *r = rules; r; r = r->same) {
+        if ((r->methods & search->method) == 0 || r->websocket != search->facts->websocket ||
+            !path_pattern_ends(&r->path, search->facts->target, false) ||
+            !conditions_hold(search, r, false, &unsure))
+            continue;
+        keep_better(&search->any, r, search->level);
+        if (!who_holds(search->who, r->operation))
+            continue;
+        if (unsure)
+            note_needs(search, r);
+        keep_better(&search->granted, r, search->level);
+        if (r->operation->anonymous)
+            keep_better(&search->anonymous, r, search->level);
+    }
+    return true;
+}
+
+static bool on_nevers(void *ctx, const struct rule *rules) {
+    struct search *search = ctx;
+    bool unsure;
+    for (const struct rule *r = rules; r; r = r->same) {
+        if (((r->methods & search->method) == 0 && !r->any_method) ||
+            (r->websocket && !search->facts->websocket) ||
+            !conditions_hold(search, r, true, &unsure))
+            continue;
+        if (unsure)
+            note_needs(search, r);
+        else if (!search->never || r->service->index < search->never->service->index ||
+                 (r->service == search->never->service && precedes(r->at, search->never->at)))
+            search->never = r;
+    }
+    return true;
+}
+
+static void search_service(const struct policy *p, const struct service *s, struct search *search) {
+    const struct request_facts *f = search->facts;
+    if (s->nevers)
+        path_trie_walk(&p->paths, s->never_root, f->target, true, false, on_nevers, search);
+    if (s->nevers && f->target->encoded_slash)
+        path_trie_walk(&p->paths, s->never_root, f->target, true, true, on_nevers, search);
+    if ((f->tls || s->tls == SERVICE_CLEAR) && (!f->target->encoded_slash || s->encoded_slash) &&
+        is_offered(s))
+        path_trie_walk(&p->paths, s->allow_root, f->target, false, false, on_operations, search);
+}
+
+/* Through the services that cover the authority, those of the most specific hosts first. */
+void judge_search(const struct policy *p, const struct host_facts *host, struct search *search) {
+    uint64_t seen[SERVICES_MAX / 64];
+    struct host_walk walk = host_walk_of(&p->hosts, host);
+    memset(seen, 0, bit_words(p->n_services) * sizeof seen[0]);
+    search->method = method_bit(search->facts->method);
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &search->level)) != NULL;) {
+        const struct service *s = h->service;
+        if (bit_is_set(seen, s->index) || !service_covers_port(s, search->facts->authority->port))
+            continue;
+        bit_set(seen, s->index);
+        search_service(p, s, search);
+    }
+}
+
+/* ---- the terms of grants ---- */
+
+static const struct grant *grant_of(const struct sandbox *block, const struct operation *o) {
+    const struct grant *g = block->grants;
+    while (g && !(g->operations && bit_is_set(g->operations, o->index)))
+        g = g->next;
+    return g;
+}
+
+/* In each layer a grant without terms is the best; NULL, then, too. */
+static const struct grant *grant_in_layer(const struct who *who, enum layer layer,
+                                          const struct operation *o) {
+    const struct grant *found = NULL;
+    for (size_t i = 0; i < who->n_blocks; i++) {
+        const struct sandbox *b = who->blocks ? who->blocks[i] : who->globs[i];
+        if (b->layer != layer || !bit_is_set(b->rights.operations, o->index))
+            continue;
+        if (!b->unlimited || bit_is_set(b->unlimited, o->index))
+            return NULL;
+        if (!found)
+            found = grant_of(b, o);
+    }
+    return found;
+}
+
+static void add_grants(const struct who *who, struct verdict *v) {
+    for (int layer = 0; layer < LAYERS_MAX; layer++) {
+        const struct grant *g = grant_in_layer(who, (enum layer)layer, v->operation);
+        if (g && g->limited)
+            v->grants[v->n_grants++] = g;
+    }
+}
+
+/* ---- mode observe ---- */
+
+static const struct grant *observing(const struct sandbox *block, const struct service *s) {
+    const struct grant *g = block->grants;
+    while (g && !(g->observe && g->of == s))
+        g = g->next;
+    return g;
+}
+
+/* The grant of the lowest layer; NULL unless every layer that speaks of the sandbox observes the service. */
+static const struct grant *observed_by(const struct who *who, const struct service *s) {
+    const struct grant *found = NULL;
+    for (int layer = 0; layer < LAYERS_MAX; layer++) {
+        bool speaks = false;
+        const struct grant *here = NULL;
+        for (size_t i = 0; i < who->n_blocks; i++) {
+            const struct sandbox *b = who->blocks ? who->blocks[i] : who->globs[i];
+            speaks = speaks || (int)b->layer == layer;
+            if ((int)b->layer == layer && !here)
+                here = observing(b, s);
+        }
+        if (speaks && !here)
+            return NULL;
+        found = here ? here : found;
+    }
+    return found;
+}
+
+static const struct operation *first_granted(const struct grant *g) {
+    for (const struct operation *o = g->of->operations; o; o = o->next)
+        if (bit_is_set(g->operations, o->index))
+            return o;
     return NULL;
 }
 
-struct found {
-    const struct operation *any, *granted, *anonymous;
-    const struct rule *granted_rule, *anonymous_rule;
-};
-
-static void look_in_service(const struct service *s, const struct rights *rights, uint64_t method,
-                            const struct target *t, struct found *out) {
-    for (const struct operation *o = s->operations; o; o = o->next) {
-        const struct rule *r = matching_rule(o->rules, method, t, false);
-        if (!r)
-            continue;
-        out->any = o;
-        if (!bit_is_set(rights->operations, o->index))
-            continue;
-        if (!out->granted) {
-            out->granted = o;
-            out->granted_rule = r;
-        }
-        if (!out->anonymous && o->anonymous) {
-            out->anonymous = o;
-            out->anonymous_rule = r;
-        }
+static const struct grant *find_observer(const struct policy *p, const struct host_facts *host,
+                                         const struct search *search) {
+    struct host_walk walk = host_walk_of(&p->hosts, host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
+        const struct service *s = h->service;
+        bool open = service_covers_port(s, search->facts->authority->port) &&
+                    (search->facts->tls || s->tls == SERVICE_CLEAR) && is_offered(s);
+        const struct grant *g = open ? observed_by(search->who, s) : NULL;
+        if (g && first_granted(g))
+            return g;
     }
+    return NULL;
 }
 
-/* ---- credentials ---- */
+/* ---- the verdict ---- */
 
-static bool is_basic(const struct credential_place *place) {
-    return place->place != PLACE_HEADER;
+static bool is_too_large(const struct service *s, const struct request_facts *f) {
+    if (s->body_limit == UINT64_MAX)
+        return false;
+    return !f->length_known || f->length > s->body_limit;
 }
 
-bool material_stands_in(const struct material *m, const struct credential_place *place) {
-    return m->place == place->place && !m->malformed && view_equal_nocase(m->name, place->header) &&
-           (is_basic(place) || view_equal_nocase(m->scheme, place->scheme));
-}
-
-/* Beside a credential in one half of Basic the other half is only text. */
-static bool is_other_half(const struct service *s, const struct material *m) {
-    return s->credential.n != 0 && is_basic(&s->place) && m->place != s->place.place &&
-           (m->place == PLACE_BASIC_USER || m->place == PLACE_BASIC_PASSWORD) &&
-           view_equal_nocase(m->name, s->place.header) && m->origin == ORIGIN_FOREIGN &&
-           !m->malformed;
-}
-
-static enum reason weigh_material(const struct service *s, const struct material *m) {
-    switch (m->origin) {
-    case ORIGIN_OTHER:
-        return REASON_PLACEHOLDER_WRONG_IDENTITY;
-    case ORIGIN_OURS:
-        if (s->credential.n == 0 || !view_equal(m->credential, s->credential))
-            return REASON_PLACEHOLDER_WRONG_DESTINATION;
-        if (m->malformed)
-            return REASON_FOREIGN_CREDENTIAL;
-        return material_stands_in(m, &s->place) ? REASON_ALLOWED : REASON_PLACEHOLDER_WRONG_PLACE;
-    case ORIGIN_FOREIGN:
-        break;
-    }
-    if (m->place == PLACE_TARGET)
-        return s->accept_destinations ? REASON_ALLOWED : REASON_SECOND_TARGET;
-    if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE))
-        return REASON_ALLOWED;
-    return REASON_FOREIGN_CREDENTIAL;
-}
-
-static int gravity(enum reason r) {
-    switch (r) {
-    case REASON_PLACEHOLDER_WRONG_IDENTITY:
-        return 5;
-    case REASON_PLACEHOLDER_WRONG_DESTINATION:
-        return 4;
-    case REASON_PLACEHOLDER_WRONG_PLACE:
-        return 3;
-    case REASON_FOREIGN_CREDENTIAL:
-        return 2;
-    case REASON_PLACEHOLDER_REPEATED:
-    case REASON_SECOND_TARGET:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-static void worsen(enum reason *worst, enum reason r) {
-    if (gravity(r) > gravity(*worst))
-        *worst = r;
-}
-
-/* The gravest fault of what the request carries; *swap is the material to replace, or -1. */
-static enum reason judge_materials(const struct service *s, const struct request_facts *f,
-                                   int *swap) {
-    enum reason worst = REASON_ALLOWED;
-    size_t halves = 0;
-    *swap = -1;
-    for (size_t i = 0; i < f->materials->n; i++) {
-        const struct material *m = &f->materials->at[i];
-        if (is_other_half(s, m)) {
-            halves++;
-            continue;
-        }
-        enum reason r = weigh_material(s, m);
-        if (r == REASON_ALLOWED && m->origin == ORIGIN_OURS) {
-            if (*swap >= 0)
-                r = REASON_PLACEHOLDER_REPEATED;
-            *swap = (int)i;
-        }
-        worsen(&worst, r);
-    }
-    if (f->materials->overflow || halves > 1 || (halves == 1 && *swap < 0))
-        worsen(&worst, REASON_FOREIGN_CREDENTIAL);
-    if (f->placeholder_elsewhere)
-        worsen(&worst, s->credential.n ? REASON_PLACEHOLDER_WRONG_PLACE
-                                       : REASON_PLACEHOLDER_WRONG_DESTINATION);
-    return worst;
-}
-
-static struct verdict judge_credentials(const struct found *found, const struct request_facts *f) {
-    const struct service *s = found->granted->service;
+static struct verdict judge_credentials(const struct search *search, const struct operation *o,
+                                        struct position at) {
+    const struct service *s = o->service;
     struct verdict v = {.allow = true,
                         .reason = REASON_ALLOWED,
                         .service = s,
-                        .operation = found->granted,
-                        .at = found->granted_rule->at};
-    v.reason = judge_materials(s, f, &v.swap);
-    if (v.reason == REASON_ALLOWED && s->credential.n != 0 && v.swap < 0) {
-        if (found->anonymous) {
-            v.service = found->anonymous->service;
-            v.operation = found->anonymous;
-            v.at = found->anonymous_rule->at;
+                        .operation = o,
+                        .at = at,
+                        .credential = o->credential,
+                        .swap = -1};
+    v.reason = judge_materials(s, o->credential, search->facts, &v.swaps);
+    if (v.reason == REASON_ALLOWED && o->credential && v.swaps == 0 && !o->anonymous) {
+        if (search->anonymous.rule) {
+            v.operation = search->anonymous.rule->operation;
+            v.service = v.operation->service;
+            v.at = search->anonymous.rule->at;
         } else {
             v.reason = REASON_CREDENTIAL_MISSING;
         }
     }
-    if (v.reason != REASON_ALLOWED) {
-        v.allow = false;
-        v.swap = -1;
-        v.at = s->credential.n ? s->credential_at : s->at;
+    v.allow = v.reason == REASON_ALLOWED;
+    if (!v.allow) {
+        v.at = o->credential ? o->credential->at : s->at;
+        v.swaps = 0;
     }
+    if (v.swaps != 0)
+        v.swap = __builtin_ctz(v.swaps);
     return v;
 }
 
-/* ---- the request ---- */
+static struct verdict allow(const struct search *search, const struct operation *o,
+                            struct position at) {
+    struct verdict v = judge_credentials(search, o, at);
+    if (v.allow && is_too_large(v.service, search->facts)) {
+        v.allow = false;
+        v.reason = REASON_BODY_TOO_LARGE;
+        v.swap = -1;
+        v.swaps = 0;
+    }
+    if (v.allow)
+        add_grants(search->who, &v);
+    return v;
+}
+
+/* What no operation allows, where somebody only watches for the time being. */
+static struct verdict refuse_or_observe(const struct policy *p, const struct host_facts *host,
+                                        const struct search *search, struct verdict refused) {
+    const struct grant *g = find_observer(p, host, search);
+    if (!g)
+        return refused;
+    struct verdict v = allow(search, first_granted(g), g->service_at);
+    if (v.allow)
+        v.observed = refused.reason;
+    return v;
+}
 
 static bool is_override(struct view name) {
+    enum { DECODED = 1024 };
+    uint8_t memory[DECODED];
+    struct view decoded;
     if (view_find(name, '%') == name.n && view_find(name, '+') == name.n)
         return method_is_override_name(name);
-    struct buf decoded;
-    buf_init(&decoded, name.n);
-    bool is =
-        percent_decode(name, true, &decoded) != 0 || method_is_override_name(buf_view(&decoded));
-    buf_free(&decoded);
-    return is;
+    return !percent_decode_into(name, true, memory, sizeof memory, &decoded) ||
+           method_is_override_name(decoded);
 }
 
 /*
@@ -317,156 +398,61 @@ static bool overrides_method(const struct target *t) {
     return false;
 }
 
-/* Looks through the services that cover the authority: a never line that matches ends it. */
-static const struct rule *look_for(const struct policy *p, const struct rights *rights,
-                                   const struct request_facts *f, const struct door *door,
-                                   struct found *out, const struct service **by) {
-    uint64_t method = method_bit(f->method);
-    for (size_t i = 0; i < bit_words(p->n_services); i++)
-        for (uint64_t bits = door->covering[i]; bits != 0; bits &= bits - 1) {
-            *by = p->by_index[i * 64 + (size_t)__builtin_ctzll(bits)];
-            const struct rule *never = matching_rule((*by)->nevers, method, f->target, true);
-            if (never)
-                return never;
-            if (f->tls || (*by)->clear)
-                look_in_service(*by, rights, method, f->target, out);
-        }
-    return NULL;
+static struct verdict judge(const struct policy *p, struct search *search) {
+    const struct request_facts *f = search->facts;
+    struct host_facts host = host_facts_of(f->authority);
+    struct verdict door = judge_door(p, search->who, f->tls, f->authority, &host);
+    if (!door.allow)
+        return door;
+    if (method_is_refused(f->method))
+        return refuse_near(REASON_METHOD_REFUSED, door.service);
+    if (overrides_method(f->target))
+        return refuse_near(REASON_METHOD_OVERRIDE, door.service);
+    judge_search(p, &host, search);
+    if (search->never)
+        return refuse_at(REASON_NEVER, search->never->service, search->never->at);
+    if (search->granted.rule)
+        return allow(search, search->granted.rule->operation, search->granted.rule->at);
+    struct verdict v = refuse_near(REASON_OPERATION_NOT_ALLOWED, door.service);
+    if (search->any.rule) {
+        v = refuse_near(REASON_OPERATION_NOT_GRANTED, search->any.rule->service);
+        v.operation = search->any.rule->operation;
+    }
+    return refuse_or_observe(p, &host, search, v);
 }
 
-struct verdict judge_rights(const struct policy *p, const struct rights *rights,
-                            const struct request_facts *f) {
-    struct door door;
-    judge_door(p, rights, f->tls, f->authority, &door);
-    if (!door.verdict.allow)
-        return door.verdict;
-    if (method_is_refused(f->method))
-        return refuse_near(REASON_METHOD_REFUSED, door.verdict.service);
-    if (overrides_method(f->target))
-        return refuse_near(REASON_METHOD_OVERRIDE, door.verdict.service);
-    struct found found = {0};
-    const struct service *by;
-    const struct rule *never = look_for(p, rights, f, &door, &found, &by);
-    if (never)
-        return refuse_at(REASON_NEVER, by, never->at);
-    if (found.granted)
-        return judge_credentials(&found, f);
-    if (!found.any)
-        return refuse_near(REASON_OPERATION_NOT_ALLOWED, door.verdict.service);
-    struct verdict v = refuse_near(REASON_OPERATION_NOT_GRANTED, found.any->service);
-    v.operation = found.any;
-    return v;
+struct verdict judge_who(const struct policy *p, const struct who *who,
+                         const struct request_facts *f) {
+    struct search search = {.who = who, .facts = f};
+    return judge(p, &search);
 }
 
 struct verdict policy_judge(const struct policy *p, const struct request_facts *f) {
-    const struct sandbox *s = policy_sandbox(p, f->sandbox);
-    if (!s)
+    struct who who;
+    if (!who_find(p, f->sandbox, &who))
         return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
-    return judge_rights(p, &s->rights, f);
+    return judge_who(p, &who, f);
 }
 
-/* ---- what else the roles ask ---- */
+/* ---- what must be known of the body ---- */
 
-bool policy_has_sandbox(const struct policy *p, struct view sandbox) {
-    return policy_sandbox(p, sandbox) != NULL;
+/* Whether an operation that the body rules out could leave one with another credential. */
+static bool is_about_credentials(const struct verdict *v) {
+    return v->credential && v->service->credentials->next;
 }
 
-size_t policy_sandboxes(const struct policy *p) {
-    return p->n_sandboxes;
+bool body_needs_who(const struct policy *p, const struct who *who, const struct request_facts *f,
+                    struct body_needs *needs) {
+    *needs = (struct body_needs){0};
+    struct search search = {.who = who, .facts = f, .needs = needs};
+    struct verdict v = judge(p, &search);
+    bool content = needs->n_pointers > 0 || needs->graphql || needs->rpc;
+    needs->limit = content ? UINT64_MAX : search.sizes;
+    return search.unsure && (v.allow || is_about_credentials(&v));
 }
 
-struct view policy_sandbox_at(const struct policy *p, size_t i) {
-    return i < p->n_sandboxes ? p->by_name[i]->name : (struct view){NULL, 0};
-}
-
-size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox) {
-    const struct sandbox *s = policy_sandbox(p, sandbox);
-    return s ? s->n_credentials : 0;
-}
-
-struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i) {
-    const struct sandbox *s = policy_sandbox(p, sandbox);
-    return s && i < s->n_credentials ? s->credentials[i] : (struct view){NULL, 0};
-}
-
-bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
-                  const struct authority *a) {
-    const struct sandbox *who = policy_sandbox(p, sandbox);
-    struct door door;
-    if (!who || credential.n == 0)
-        return false;
-    judge_door(p, &who->rights, true, a, &door);
-    if (!door.verdict.allow)
-        return false;
-    for (const struct service *s = p->services; s; s = s->next)
-        if (bit_is_set(door.covering, s->index) && bit_is_set(who->rights.services, s->index) &&
-            view_equal(s->credential, credential))
-            return true;
-    return false;
-}
-
-bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a) {
-    const struct sandbox *who = policy_sandbox(p, sandbox);
-    struct host_facts host = host_facts_of(a);
-    for (const struct service *s = who ? p->services : NULL; s; s = s->next)
-        if (s->credential.n && bit_is_set(who->rights.services, s->index) &&
-            service_covering_host(s, &host))
-            return true;
-    return false;
-}
-
-bool service_permits_address(const struct service *s, const struct address *a) {
-    enum address_class class = address_classify(a);
-    if (class == ADDRESS_PUBLIC)
-        return true;
-    if (class == ADDRESS_UNSPECIFIED || class == ADDRESS_MULTICAST || class == ADDRESS_BROADCAST)
-        return false;
-    for (const struct range_rule *r = s->ranges; r; r = r->next) {
-        uint8_t whole = r->range.base.family == 4 ? 32 : 128;
-        if ((class != ADDRESS_METADATA || r->range.bits == whole) && range_holds(&r->range, a))
-            return true;
-    }
-    return false;
-}
-
-static bool has_address(const struct service *s, const struct address *a) {
-    for (const struct host_rule *h = s->hosts; h; h = h->next) {
-        const struct authority *base = &h->pattern.base;
-        if (h->pattern.reach == REACH_EXACT && base->kind == HOST_ADDRESS &&
-            address_reaches(a, &base->address))
-            return true;
-    }
-    return false;
-}
-
-const struct service *policy_never_address(const struct policy *p, const struct address *a,
-                                           uint16_t port) {
-    for (const struct service *s = p->services; s; s = s->next)
-        if (s->never_all.line != 0 && service_covers_port(s, port) && has_address(s, a))
-            return s;
-    return NULL;
-}
-
-struct view service_name(const struct service *s) {
-    return s->name;
-}
-
-struct view service_credential(const struct service *s) {
-    return s->credential;
-}
-
-const struct credential_place *service_place(const struct service *s) {
-    return &s->place;
-}
-
-bool service_accepts_any(const struct service *s) {
-    return s->accept_any;
-}
-
-struct view operation_name(const struct operation *o) {
-    return o->name;
-}
-
-bool operation_is_anonymous(const struct operation *o) {
-    return o->anonymous;
+bool policy_body_needs(const struct policy *p, const struct request_facts *f,
+                       struct body_needs *needs) {
+    struct who who;
+    return who_find(p, f->sandbox, &who) && body_needs_who(p, &who, f, needs);
 }

@@ -73,8 +73,24 @@ static void skip_blanks(struct lexer *l) {
         skip_comment(l);
 }
 
-static bool ends_word(uint8_t c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';' || c == '{' || c == '}';
+static bool ends_word(const struct lexer *l, uint8_t c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == ';' || c == '{' || c == '}' ||
+           (l->in_list && (c == ',' || c == ']'));
+}
+
+/*
+ * How many bytes at pos, inside a word that began at start, are the template of a path, `{name}` or `{name:int}`;
+ * 0: none, the brace opens a block.
+ */
+static size_t template_at(const struct lexer *l, size_t start) {
+    size_t n = 1;
+    struct view before = view_slice(l->text, start, l->pos);
+    if (byte_at(l, 0) != '{' || view_find(before, '/') == before.n)
+        return 0;
+    while (is_alnum(byte_at(l, n)) || byte_at(l, n) == '_' || byte_at(l, n) == '-' ||
+           byte_at(l, n) == ':')
+        n++;
+    return byte_at(l, n) == '}' && n > 1 ? n + 1 : 0;
 }
 
 static struct token bad_token(struct lexer *l) {
@@ -82,16 +98,17 @@ static struct token bad_token(struct lexer *l) {
     return (struct token){.kind = TOKEN_BAD, .at = here(l)};
 }
 
-static struct token read_quoted(struct lexer *l) {
+static struct token read_quoted(struct lexer *l, uint8_t quote) {
     struct token t = {.kind = TOKEN_WORD, .quoted = true, .at = here(l)};
     size_t start = ++l->pos;
-    for (; !at_end(l) && byte_at(l, 0) != '"'; l->pos++) {
+    for (; !at_end(l) && byte_at(l, 0) != quote; l->pos++) {
         uint8_t c = byte_at(l, 0);
         if (c < 0x20 || c >= 0x7f) {
-            errors_add(l->errors, here(l),
-                       at_newline(l) ? "expected '\"' before the end of the line"
-                                     : "byte 0x%02x in quotes, expected ASCII characters",
-                       c);
+            if (at_newline(l))
+                errors_add(l->errors, here(l), "expected '%c' before the end of the line", quote);
+            else
+                errors_add(l->errors, here(l), "byte 0x%02x in quotes, expected ASCII characters",
+                           c);
             return bad_token(l);
         }
     }
@@ -100,7 +117,7 @@ static struct token read_quoted(struct lexer *l) {
         errors_add(l->errors, t.at, "these quotes are not closed");
     else if (t.text.n == 0)
         errors_add(l->errors, t.at, "an empty word");
-    else if (l->pos++, !at_end(l) && !ends_word(byte_at(l, 0)) && byte_at(l, 0) != '#')
+    else if (l->pos++, !at_end(l) && !ends_word(l, byte_at(l, 0)) && byte_at(l, 0) != '#')
         errors_add(l->errors, here(l), "expected a blank behind the quotes");
     else
         return t;
@@ -109,17 +126,25 @@ static struct token read_quoted(struct lexer *l) {
 
 static struct token read_word(struct lexer *l) {
     struct token t = {.kind = TOKEN_WORD, .at = here(l)};
-    size_t start = l->pos;
-    for (; !at_end(l) && !ends_word(byte_at(l, 0)); l->pos++) {
+    size_t start = l->pos, skip;
+    while (!at_end(l)) {
         uint8_t c = byte_at(l, 0);
+        if ((skip = template_at(l, start)) > 0) {
+            l->pos += skip;
+            continue;
+        }
+        if (ends_word(l, c))
+            break;
         if (c == '#')
             errors_add(l->errors, here(l), "'#' inside a word: a comment needs a blank before it");
         else if (c == '"')
             errors_add(l->errors, here(l), "'\"' inside a word: quotes enclose a whole word");
         else if (c <= 0x20 || c >= 0x7f)
             errors_add(l->errors, here(l), "byte 0x%02x, expected ASCII characters", c);
-        else
+        else {
+            l->pos++;
             continue;
+        }
         return bad_token(l);
     }
     if (l->pos == start) { /* a CR without LF */
@@ -153,7 +178,8 @@ static struct token read_token(struct lexer *l) {
         t.kind = TOKEN_CLOSE;
         break;
     case '"':
-        return read_quoted(l);
+    case '\'':
+        return read_quoted(l, byte_at(l, 0));
     default:
         return read_word(l);
     }
@@ -223,6 +249,59 @@ int lexer_number(struct lexer *l, const char *what, uint64_t least, uint64_t mos
     errors_add(l->errors, t.at, "expected %s of %llu to %llu, not '%.*s'", what,
                (unsigned long long)least, (unsigned long long)most, WORD_ARG(t.text));
     return ERR_BAD;
+}
+
+/* ---- lists ---- */
+
+static void skip_list_blanks(struct lexer *l) {
+    for (skip_blanks(l); at_newline(l); skip_blanks(l)) {
+        skip_line(l);
+        l->line_start = ++l->pos;
+        l->line++;
+    }
+}
+
+/* One item and what stands behind it; *more: another one follows. */
+static int read_item(struct lexer *l, const char *what,
+                     int (*item)(void *ctx, struct lexer *l, const struct token *t), void *ctx,
+                     bool *more) {
+    skip_list_blanks(l);
+    if (at_end(l) || byte_at(l, 0) == ',' || byte_at(l, 0) == ']') {
+        errors_add(l->errors, here(l), "expected %s", what);
+        return ERR_BAD;
+    }
+    struct token t = l->token = read_token(l);
+    if (t.kind != TOKEN_WORD)
+        return lexer_expected(l, what);
+    int err = item(ctx, l, &t);
+    skip_list_blanks(l);
+    uint8_t c = byte_at(l, 0);
+    *more = c == ',';
+    if (c == ',' || c == ']') {
+        l->pos++;
+        return err;
+    }
+    errors_add(l->errors, here(l), "expected ',' or ']'");
+    return ERR_BAD;
+}
+
+bool lexer_at_list(const struct lexer *l) {
+    return lexer_at(l, TOKEN_WORD) && !l->token.quoted && l->token.text.p[0] == '[';
+}
+
+int lexer_list(struct lexer *l, const char *what,
+               int (*item)(void *ctx, struct lexer *l, const struct token *t), void *ctx) {
+    if (!lexer_at_list(l))
+        return lexer_expected(l, "'['");
+    l->pos -= l->token.text.n - 1;
+    l->in_list = true;
+    bool more = true;
+    int err = 0;
+    while (err == 0 && more)
+        err = read_item(l, what, item, ctx, &more);
+    l->in_list = false;
+    l->token = read_token(l);
+    return err;
 }
 
 bool name_is_good(struct view v) {

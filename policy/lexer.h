@@ -36,6 +36,7 @@ struct lexer {
     struct view text;
     size_t pos, line_start;
     uint32_t line;
+    bool in_list; /* ',' and ']' end words */
 };
 
 /*
@@ -61,6 +62,13 @@ MUST_USE int lexer_number(struct lexer *l, const char *what, uint64_t least, uin
 /* Takes a name: 1 to 64 of [A-Za-z0-9_.-], beginning with a letter or digit. */
 MUST_USE int lexer_name(struct lexer *l, const char *what, struct token *out);
 bool name_is_good(struct view v);
+bool lexer_at_list(const struct lexer *l);
+/*
+ * Takes a list `[a, b]`, which may go over several lines, and calls item for each word of it; it stops at the first
+ * error, which item has reported. `what` is one of them.
+ */
+MUST_USE int lexer_list(struct lexer *l, const char *what,
+                        int (*item)(void *ctx, struct lexer *l, const struct token *t), void *ctx);
 
 /* One keyword of a block. */
 struct statement {

@@ -28,16 +28,15 @@ size_t nearest_distance(struct view a, struct view b) {
 bool policy_has_credential(const struct policy *p, struct view name, struct view *nearest) {
     size_t best = SIZE_MAX;
     *nearest = (struct view){NULL, 0};
-    for (const struct service *s = p->services; s; s = s->next) {
-        if (s->credential.n == 0)
-            continue;
-        if (view_equal(s->credential, name))
-            return true;
-        size_t distance = nearest_distance(s->credential, name);
-        if (distance < best) {
-            best = distance;
-            *nearest = s->credential;
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct credential *c = s->credentials; c; c = c->next) {
+            if (view_equal(c->name, name))
+                return true;
+            size_t distance = nearest_distance(c->name, name);
+            if (distance < best) {
+                best = distance;
+                *nearest = c->name;
+            }
         }
-    }
     return false;
 }

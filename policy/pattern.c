@@ -5,7 +5,7 @@
 /* ---- hosts ---- */
 
 /* FNV-1a: only to pass over most unequal hosts without comparing them. */
-static uint32_t mark_of(struct view v) {
+uint32_t host_mark(struct view v) {
     uint32_t hash = 2166136261u;
     for (size_t i = 0; i < v.n; i++)
         hash = (hash ^ v.p[i]) * 16777619u;
@@ -37,7 +37,7 @@ int host_pattern_parse(struct view text, struct host_pattern *out, const char **
     if (authority_parse_host(base, 443, &out->base, why) != 0)
         return ERR_BAD;
     out->base_n = strlen(out->base.host);
-    out->mark = mark_of(base_of(out));
+    out->mark = host_mark(base_of(out));
     if (out->reach == REACH_EXACT)
         return 0;
     if (out->base.kind != HOST_NAME) {
@@ -49,11 +49,11 @@ int host_pattern_parse(struct view text, struct host_pattern *out, const char **
 
 struct host_facts host_facts_of(const struct authority *a) {
     struct host_facts h = {.kind = a->kind, .host = view_str(a->host)};
-    h.mark = mark_of(h.host);
+    h.mark = host_mark(h.host);
     if (a->kind != HOST_NAME)
         return h;
     h.above = view_skip(h.host, view_find(h.host, '.') + 1);
-    h.above_mark = mark_of(h.above);
+    h.above_mark = host_mark(h.above);
     return h;
 }
 
@@ -111,13 +111,50 @@ static bool is_many(struct view part) {
     return part.n == 2 && part.p[0] == '*' && part.p[1] == '*';
 }
 
+/* `{name}`; what stands behind the name is in *rest. */
+static bool is_template(struct view part, struct view *rest) {
+    size_t n = 1;
+    if (part.n < 3 || part.p[0] != '{' || part.p[part.n - 1] != '}')
+        return false;
+    while (is_alnum(part.p[n]) || part.p[n] == '_' || part.p[n] == '-')
+        n++;
+    *rest = view_slice(part, n, part.n - 1);
+    return n > 1;
+}
+
+bool path_pattern_part(const struct path_pattern *p, struct view *rest, struct view *part,
+                       enum part_kind *kind) {
+    struct view tail;
+    if (!next_segment(rest, part))
+        return false;
+    *kind = is_one(*part) ? PART_ONE : is_many(*part) ? PART_MANY : PART_LITERAL;
+    if (p->templates && is_template(*part, &tail))
+        *kind = tail.n == 0 ? PART_ONE : PART_NUMBER;
+    return true;
+}
+
+static const char *part_fault(const struct path_pattern *p, struct view part, enum part_kind kind) {
+    struct view tail;
+    if (kind == PART_LITERAL && view_find(part, '*') < part.n)
+        return "a star stands for whole segments";
+    if (!p->templates)
+        return NULL;
+    if (kind == PART_LITERAL && (view_find(part, '{') < part.n || view_find(part, '}') < part.n))
+        return "a template is a whole segment, '{name}' or '{name:int}'";
+    if (kind == PART_NUMBER && is_template(part, &tail) && !view_equal(tail, VIEW(":int")))
+        return "behind the name of a template stands nothing, or ':int'";
+    return NULL;
+}
+
 static int check_parts(struct path_pattern *p, const char **why) {
     struct view rest = p->text, part;
+    enum part_kind kind;
     size_t n = 0;
-    for (; next_segment(&rest, &part); n++) {
-        p->open = is_many(part) && !p->final_slash;
-        if (!is_one(part) && !is_many(part) && view_find(part, '*') < part.n) {
-            *why = "a star stands for whole segments";
+    for (; path_pattern_part(p, &rest, &part, &kind); n++) {
+        const char *fault = part_fault(p, part, kind);
+        p->open = kind == PART_MANY && !p->final_slash;
+        if (fault) {
+            *why = fault;
             return ERR_BAD;
         }
     }
@@ -128,8 +165,10 @@ static int check_parts(struct path_pattern *p, const char **why) {
     return 0;
 }
 
-int path_pattern_parse(struct view text, struct path_pattern *out, const char **why) {
-    *out = (struct path_pattern){.text = text, .final_slash = has_final_slash(text)};
+int path_pattern_parse(struct view text, bool templates, struct path_pattern *out,
+                       const char **why) {
+    *out = (struct path_pattern){
+        .text = text, .templates = templates, .final_slash = has_final_slash(text)};
     if (text.n == 0 || text.p[0] != '/') {
         *why = "a path begins with '/'";
         return ERR_BAD;
@@ -142,7 +181,7 @@ int path_pattern_parse(struct view text, struct path_pattern *out, const char **
     struct target t;
     buf_init(&canonical, text.n + 1);
     *why = "a path that is too long";
-    int err = target_parse(text, SEGMENTS_MAX, &canonical, &t, why);
+    int err = target_parse_slashed(text, SEGMENTS_MAX, &canonical, &t, why);
     if (err == 0 && !view_equal(t.path, text)) {
         *why = "not in canonical form: no segment '.', unreserved characters not encoded, digits "
                "in upper case";
@@ -154,24 +193,22 @@ int path_pattern_parse(struct view text, struct path_pattern *out, const char **
 
 /* ---- what a segment means to a server that decodes it ---- */
 
-/* The next byte, decoded. What is not "%XX" stands for itself. */
-static uint8_t take_decoded(struct view *rest) {
+uint8_t segment_decoded(struct view *v) {
     size_t n = 1;
-    uint8_t c = rest->p[0];
-    int high = rest->n > 2 ? hex_value(rest->p[1]) : -1;
-    int low = rest->n > 2 ? hex_value(rest->p[2]) : -1;
+    uint8_t c = v->p[0];
+    int high = v->n > 2 ? hex_value(v->p[1]) : -1;
+    int low = v->n > 2 ? hex_value(v->p[2]) : -1;
     if (c == '%' && high >= 0 && low >= 0) {
         c = (uint8_t)(high << 4 | low);
         n = 3;
     }
-    *rest = view_skip(*rest, n);
+    *v = view_skip(*v, n);
     return c;
 }
 
-/* Whether servers are known to strip this from the end of a segment: parameters, a format, dots, blanks. */
-static bool is_stripped(struct view tail) {
+bool segment_is_stripped(struct view tail) {
     while (tail.n > 0) {
-        uint8_t c = take_decoded(&tail);
+        uint8_t c = segment_decoded(&tail);
         if (c == ';' || c == '.')
             return true;
         if (c != ' ')
@@ -180,41 +217,117 @@ static bool is_stripped(struct view tail) {
     return true;
 }
 
+bool segment_is_number(struct view segment, bool widely) {
+    size_t n = 0;
+    while (segment.n > 0 && (!widely || n == 0 || !segment_is_stripped(segment))) {
+        uint8_t c = widely ? segment_decoded(&segment) : segment.p[0];
+        if (!is_digit(c))
+            return false;
+        n++;
+        if (!widely)
+            segment = view_skip(segment, 1);
+    }
+    return n > 0;
+}
+
 /* Whether a server may take the segment for part. */
 static bool means_part(struct view part, struct view segment) {
     while (part.n > 0) {
-        if (segment.n == 0 || to_lower(take_decoded(&part)) != to_lower(take_decoded(&segment)))
+        if (segment.n == 0 ||
+            to_lower(segment_decoded(&part)) != to_lower(segment_decoded(&segment)))
             return false;
     }
-    return is_stripped(segment);
+    return segment_is_stripped(segment);
 }
 
-static bool part_matches(struct view part, struct view segment, bool widely) {
-    return is_one(part) || view_equal(part, segment) || (widely && means_part(part, segment));
+static bool part_matches(const struct path_pattern *p, enum part_kind kind, struct view part,
+                         struct view segment, bool widely) {
+    switch (kind) {
+    case PART_ONE:
+    case PART_MANY:
+        return true;
+    case PART_NUMBER:
+        return segment_is_number(segment, widely);
+    case PART_LITERAL:
+        break;
+    }
+    if (widely)
+        return means_part(part, segment);
+    return p->fold ? view_equal_nocase(part, segment) : view_equal(part, segment);
+}
+
+bool path_pattern_ends(const struct path_pattern *p, const struct target *t, bool widely) {
+    return widely || p->open || p->final_slash == has_final_slash(t->path);
 }
 
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely) {
-    if (t->path.n == 0 || t->path.p[0] != '/')
-        return false;
-    if (!widely && !p->open && p->final_slash != has_final_slash(t->path))
+    if (t->path.n == 0 || t->path.p[0] != '/' || !path_pattern_ends(p, t, widely))
         return false;
     struct view parts = p->text, path = t->path, part, segment;
+    enum part_kind kind;
     /* Where to go on when the last `**` takes one segment more. */
     struct view parts_again = {NULL, 0}, path_again = {NULL, 0};
     for (;;) {
-        bool part_left = next_segment(&parts, &part);
+        bool part_left = path_pattern_part(p, &parts, &part, &kind);
         if (!next_segment(&path, &segment))
             return !part_left;
-        if (part_left && is_many(part)) {
+        if (part_left && kind == PART_MANY) {
             parts_again = parts;
             path_again = path;
             continue;
         }
-        if (part_left && part_matches(part, segment, widely))
+        if (part_left && part_matches(p, kind, part, segment, widely))
             continue;
         if (!parts_again.p || !next_segment(&path_again, &segment))
             return false;
         parts = parts_again;
         path = path_again;
     }
+}
+
+/* ---- two patterns ---- */
+
+struct parts {
+    struct view text[PATH_PARTS_MAX];
+    enum part_kind kind[PATH_PARTS_MAX];
+    size_t n;
+};
+
+static void take_parts(const struct path_pattern *p, struct parts *out) {
+    struct view rest = p->text;
+    out->n = 0;
+    while (out->n < PATH_PARTS_MAX &&
+           path_pattern_part(p, &rest, &out->text[out->n], &out->kind[out->n]))
+        out->n++;
+}
+
+/* Whether one segment is both, fold: without case. */
+static bool parts_meet(const struct parts *a, size_t i, const struct parts *b, size_t k,
+                       bool fold) {
+    if (a->kind[i] == PART_LITERAL && b->kind[k] == PART_LITERAL)
+        return fold ? view_equal_nocase(a->text[i], b->text[k])
+                    : view_equal(a->text[i], b->text[k]);
+    if (a->kind[i] == PART_LITERAL && b->kind[k] == PART_NUMBER)
+        return segment_is_number(a->text[i], false);
+    if (a->kind[i] == PART_NUMBER && b->kind[k] == PART_LITERAL)
+        return segment_is_number(b->text[k], false);
+    return true;
+}
+
+bool path_patterns_overlap(const struct path_pattern *a, const struct path_pattern *b) {
+    /* meets[i][k]: some path ends where i parts of a and k of b have been taken, the last of both by its last segment. */
+    bool meets[PATH_PARTS_MAX + 1][PATH_PARTS_MAX + 1] = {{true}};
+    struct parts x, y;
+    bool fold = a->fold || b->fold;
+    if (!a->open && !b->open && a->final_slash != b->final_slash)
+        return false;
+    take_parts(a, &x);
+    take_parts(b, &y);
+    for (size_t i = 1; i <= x.n; i++)
+        for (size_t k = 1; k <= y.n; k++) {
+            bool before = meets[i - 1][k - 1] || (x.kind[i - 1] == PART_MANY && meets[i][k - 1]) ||
+                          (y.kind[k - 1] == PART_MANY && meets[i - 1][k]);
+            meets[i][k] = before && parts_meet(&x, i - 1, &y, k - 1, fold);
+        }
+    return meets[x.n][y.n];
 }

@@ -29,6 +29,7 @@ struct host_facts {
 MUST_USE int host_pattern_parse(struct view text, struct host_pattern *out, const char **why);
 /* The facts point into a. */
 struct host_facts host_facts_of(const struct authority *a);
+uint32_t host_mark(struct view host);
 bool host_pattern_match(const struct host_pattern *p, const struct host_facts *h);
 /* Whether there is a host that both match. */
 bool host_patterns_overlap(const struct host_pattern *a, const struct host_pattern *b);
@@ -37,20 +38,47 @@ enum { PATH_PARTS_MAX = 64 };
 
 struct path_pattern {
     struct view text;
+    bool templates; /* `{name}` and `{name:int}` are what they say, not literals */
+    bool fold;      /* literals compare without case (ASCII) */
     bool final_slash;
     bool open; /* ends in `**`: a final slash of the path makes no difference */
 };
 
+/* The less it matches the greater. */
+enum part_kind {
+    PART_MANY = 1, /* `**`: one segment or more */
+    PART_ONE,      /* `*` or `{name}` */
+    PART_NUMBER,   /* `{name:int}`: decimal digits */
+    PART_LITERAL,
+};
+
 /*
  * The pattern keeps views into text, which must be written the way
- * target_parse writes paths. ERR_BAD: *why is a static sentence fragment.
+ * target_parse writes paths; an encoded slash is permitted. ERR_BAD: *why is a static sentence fragment.
  */
-MUST_USE int path_pattern_parse(struct view text, struct path_pattern *out, const char **why);
+MUST_USE int path_pattern_parse(struct view text, bool templates, struct path_pattern *out,
+                                const char **why);
+/* Walks the parts: the next one, false at the end. Start with *rest = p->text. */
+bool path_pattern_part(const struct path_pattern *p, struct view *rest, struct view *part,
+                       enum part_kind *kind);
 /*
  * Compares with t->path, segment by segment, with case. widely is for refusals, which cover what a
  * server may take for the same: case, a final slash, percent-encodings, and `;parameters`, a `.format`,
  * dots and blanks behind a segment make no difference.
  */
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
+/* Whether there is a path that both match, read exactly. */
+bool path_patterns_overlap(const struct path_pattern *a, const struct path_pattern *b);
+/* The part of the comparison that is not about segments: the final slash. */
+bool path_pattern_ends(const struct path_pattern *p, const struct target *t, bool widely);
+
+/* ---- segments, as path_trie.c compares them ---- */
+
+/* Whether the segment is one or more digits; widely: may be taken for that. */
+bool segment_is_number(struct view segment, bool widely);
+/* The next byte, decoded. What is not "%XX" stands for itself. v is not empty. */
+uint8_t segment_decoded(struct view *v);
+/* Whether servers are known to strip this from the end of a segment: nothing, parameters, a format, dots, blanks. */
+bool segment_is_stripped(struct view tail);
 
 #endif

@@ -6,32 +6,43 @@
 #include <stdlib.h>
 
 static int compile(struct policy *p, struct view text, const char *file,
-                   struct policy_errors *errors) {
-    int err = policy_read(p, text, file, errors);
+                   const struct policy_files *files, struct policy_errors *errors) {
+    int err = policy_read(p, text, file, files, errors);
     if (err == 0)
         err = policy_check(p, errors);
+    if (err == 0)
+        err = policy_compile(p);
+    if (err == 0 && errors->total == 0)
+        policy_check_ties(p, errors);
     if (err == 0 && errors->total == 0)
         err = policy_try(p, errors);
     return err;
 }
 
-int policy_load(struct view text, const char *file, struct policy **out,
-                struct policy_errors *errors) {
+int policy_load_files(struct view text, const char *file, const struct policy_files *files,
+                      struct policy **out, struct policy_errors *errors) {
     *out = NULL;
-    errors->n = errors->total = 0;
+    errors_reset(errors);
     struct policy *p = calloc(1, sizeof *p);
     if (!p)
         return ERR_MEMORY;
-    int err = compile(p, text, file, errors);
+    int err = compile(p, text, file, files, errors);
     if (err == 0 && errors->total != 0) {
-        errors_sort(errors);
+        errors_sort(errors, file);
         err = ERR_BAD;
     }
-    if (err != 0)
+    if (err != 0) {
+        errors_keep_names(errors, file);
         policy_free(p);
-    else
+    } else {
         *out = p;
+    }
     return err;
+}
+
+int policy_load(struct view text, const char *file, struct policy **out,
+                struct policy_errors *errors) {
+    return policy_load_files(text, file, NULL, out, errors);
 }
 
 void policy_free(struct policy *p) {
@@ -39,15 +50,4 @@ void policy_free(struct policy *p) {
         return;
     arena_free(&p->arena);
     free(p);
-}
-
-bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at) {
-    for (const struct host_entry *e = p->entries; e < p->entries + p->n_entries; e++) {
-        if (!e->rule->wide || i-- > 0)
-            continue;
-        *text = e->rule->text;
-        *at = e->rule->at;
-        return true;
-    }
-    return false;
 }

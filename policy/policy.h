@@ -9,6 +9,8 @@
 #define POLICY_POLICY_H
 
 #include "policy/authority.h"
+#include "policy/body_facts.h"
+#include "policy/field.h"
 #include "policy/provenance.h"
 #include "policy/reason.h"
 #include "policy/target.h"
@@ -18,6 +20,8 @@ enum { POLICY_TEXT_MAX = 1 << 20 /* bytes */, POLICY_NAME_MAX = 64 };
 struct policy;
 struct service;
 struct operation;
+struct credential;
+struct grant;
 
 struct position {
     const char *file;
@@ -33,17 +37,33 @@ enum { POLICY_ERRORS_MAX = 64 };
 
 struct policy_errors {
     struct policy_error at[POLICY_ERRORS_MAX];
-    size_t n;     /* kept */
-    size_t total; /* met */
+    size_t n;         /* kept */
+    size_t total;     /* met */
+    char names[8192]; /* of included files, for positions that outlive the policy */
+    size_t n_names;
+};
+
+/*
+ * Reads the files that `include` names: policy/ opens nothing itself. path is as written, relative to the
+ * file `from`, which is named as it was when it was read. Appends the text to out and gives the name
+ * under which it is known (in name, a C string): two names that are equal are one file. ERR_MISSING, or
+ * any other error with *why a static sentence fragment.
+ */
+struct policy_files {
+    int (*read)(void *ctx, const char *from, struct view path, struct buf *out, char *name,
+                size_t size, const char **why);
+    void *ctx;
 };
 
 /*
  * Compiles text (named file in positions; the string must outlive the policy)
  * and checks its expectations. ERR_BAD with all errors of the text; ERR_MEMORY.
- * The policy copies what it needs.
+ * The policy copies what it needs. files NULL: `include` is an error.
  */
 MUST_USE int policy_load(struct view text, const char *file, struct policy **out,
                          struct policy_errors *errors);
+MUST_USE int policy_load_files(struct view text, const char *file, const struct policy_files *files,
+                               struct policy **out, struct policy_errors *errors);
 void policy_free(struct policy *p);
 /*
  * The i-th host, in no certain order, whose star covers hosts of strangers, as its line admits with
@@ -51,12 +71,7 @@ void policy_free(struct policy *p);
  */
 bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at);
 
-/* Where a credential goes and how it is spelled there. */
-struct credential_place {
-    enum place place;   /* PLACE_HEADER, PLACE_BASIC_USER or PLACE_BASIC_PASSWORD */
-    struct view header; /* lower-case field name */
-    struct view scheme; /* lower-case, or empty for the whole value */
-};
+enum { LAYERS_MAX = 4 /* vendor, organisation, project, session */ };
 
 struct verdict {
     bool allow;
@@ -68,8 +83,19 @@ struct verdict {
      * file is NULL, and line and column are those of the nearest service, or 0.
      */
     struct position at;
+    /* That of the operation; NULL when none. Known once the operation is. */
+    const struct credential *credential;
     /* allowed requests to a service with a credential */
-    int swap; /* index of the material to be replaced, or -1 */
+    int swap;       /* index of the (first) material to be replaced, or -1 */
+    uint32_t swaps; /* bits of all of them */
+    /*
+     * Of the operation, one a layer that grants it with limits: allowed only while each of them holds
+     * (grant_limits).
+     */
+    const struct grant *grants[LAYERS_MAX];
+    size_t n_grants;
+    /* `mode observe`: allowed, and refused for this reason if it were enforced; REASON_ALLOWED: no such. */
+    enum reason observed;
 };
 
 /*
@@ -86,18 +112,39 @@ struct request_facts {
     struct view method;                /* case-sensitive */
     const struct target *target;       /* canonical */
     const struct materials *materials; /* with origins filled in */
-    bool
-        placeholder_elsewhere; /* a placeholder stands where no credential is read: refused everywhere */
+    /* a placeholder stands where no credential is read: refused everywhere */
+    bool placeholder_elsewhere;
+    /* All of the request's; fields NULL: not known, and every condition on them is undecided. */
+    const struct field *fields;
+    size_t n_fields;
+    bool websocket; /* it asks for an upgrade to it */
+    bool length_known;
+    uint64_t length;               /* of the body */
+    const struct body_facts *body; /* NULL: not read (yet) */
 };
 
+/*
+ * The verdict. A condition that is undecided for want of a fact, or because the request can be read in
+ * two ways, does not hold for an operation and holds for a never line. Allocates nothing.
+ */
 struct verdict policy_judge(const struct policy *p, const struct request_facts *f);
+/*
+ * Whether the verdict depends on a body that f does not have: by its head the request may be
+ * allowed, and a line that is still in question asks for the body. Then *needs says what must be read, and
+ * policy_judge is asked again with f->body. False: the verdict is final without it.
+ */
+bool policy_body_needs(const struct policy *p, const struct request_facts *f,
+                       struct body_needs *needs);
+/* The JSON pointer (RFC 6901; `*` as a token stands for every member or item) with this index; empty beyond the last. */
+struct view policy_body_pointer(const struct policy *p, uint16_t index);
 
 /*
- * The name of the field in which a credential goes at this authority, in lower case; empty where
- * there is none. There, provenance must watch it whatever its name is (P7). Services that
- * share an authority have one place.
+ * The places in which credentials go at this authority. There, provenance must watch them whatever their
+ * names are (P7). Services that share an authority have the same ones.
  */
-struct view policy_credential_field(const struct policy *p, const struct authority *a);
+void policy_watch(const struct policy *p, const struct authority *a, struct watched *out);
+/* Whether paths at this authority may hold an encoded slash: for target_parse, before policy_judge. */
+bool policy_allows_encoded_slash(const struct policy *p, const struct authority *a);
 
 /* ---- what else the roles ask of a policy ---- */
 
@@ -120,11 +167,54 @@ const struct service *policy_never_address(const struct policy *p, const struct 
                                            uint16_t port);
 
 struct view service_name(const struct service *s);
-/* Empty when the service has no credential. */
-struct view service_credential(const struct service *s);
-const struct credential_place *service_place(const struct service *s);
-/* `accept any credential`: bodies need not be inspected and foreign credentials pass. */
+/* `accept any`: bodies need not be inspected and foreign credentials pass. */
 bool service_accepts_any(const struct service *s);
+/* `limit body`: most bytes of a request's body; UINT64_MAX: none said. */
+uint64_t service_body_limit(const struct service *s);
+
+enum service_tls { SERVICE_INTERCEPT, SERVICE_SPLICE, SERVICE_CLEAR };
+enum service_tls service_tls(const struct service *s);
+
+/* `upstream`: what the far end must show, and what is shown to it. Empty or NULL: nothing said. */
+struct upstream_terms {
+    struct view ca;                 /* a file of certificates: only these are trusted */
+    const uint8_t *pin;             /* SHA-256 of the SubjectPublicKeyInfo */
+    struct view client_certificate; /* a name of the vault's */
+};
+const struct upstream_terms *service_upstream(const struct service *s);
+
+/*
+ * Whether an address in this country (two capital letters, empty: not known) and autonomous system (0:
+ * not known) may be dialled. What is not known does not match. True where the service has no such condition.
+ */
+bool service_permits_location(const struct service *s, struct view country, uint32_t asn);
+/* Whether the service has such a condition, for which a database is wanted. */
+bool service_asks_location(const struct service *s);
+
+/* The i-th credential of the service; NULL beyond the last. */
+const struct credential *service_credential_at(const struct service *s, size_t i);
+struct view credential_name(const struct credential *c);
+const struct credential_place *credential_place(const struct credential *c);
+/* The credential's name, and its place; empty and NULL where the verdict has none. */
+struct view verdict_credential(const struct verdict *v);
+const struct credential_place *verdict_place(const struct verdict *v);
+
+/* What a grant allows: counted by egress, for each sandbox and grant. 0: no limit. */
+struct grant_limits {
+    uint64_t until; /* seconds since 1970; refused from then on */
+    uint64_t uses;
+    uint64_t rate, rate_seconds; /* so many requests in so many seconds */
+    uint64_t bytes_out;
+    uint64_t concurrent;
+};
+const struct grant_limits *grant_limits(const struct grant *g);
+/* Distinguishes the grants of a policy: 0 to policy_grants - 1. */
+size_t grant_index(const struct grant *g);
+size_t policy_grants(const struct policy *p);
+/* The i-th grant in `mode observe`, for status and log. False at the end. */
+bool policy_observes(const struct policy *p, size_t i, struct view *sandbox, struct view *service,
+                     struct position *at);
+
 /* Whether the sandbox holds a credential at any service of this host: then answers are guarded and codings narrowed. */
 bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a);
 struct view operation_name(const struct operation *o);

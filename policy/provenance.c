@@ -199,9 +199,20 @@ static void add_placeholder(struct materials *m, struct view name, struct view v
         add_value(m, name, value);
 }
 
-void provenance_field(struct view name, struct view value, struct view watched,
+static bool is_header(enum place place) {
+    return place == PLACE_HEADER || place == PLACE_BASIC_USER || place == PLACE_BASIC_PASSWORD;
+}
+
+static bool watches_field(const struct watched *w, struct view name) {
+    for (size_t i = 0; w && i < w->n; i++)
+        if (is_header(w->at[i]->place) && credential_name_same(name, w->at[i]->name))
+            return true;
+    return false;
+}
+
+void provenance_field(struct view name, struct view value, const struct watched *watched,
                       struct materials *m) {
-    if (watched.n > 0 && credential_name_same(name, watched)) {
+    if (watches_field(watched, name)) {
         add_value(m, name, value);
         return;
     }
@@ -231,12 +242,16 @@ void provenance_field(struct view name, struct view value, struct view watched,
 /* ---- the query ---- */
 
 /* A name that does not fit, or cannot be decoded, counts as a credential's. */
-static enum credential_kind query_kind(struct view name) {
+static enum credential_kind query_kind(struct view name, const struct watched *w) {
     struct buf decoded;
     buf_init(&decoded, CREDENTIAL_LABEL_MAX);
     int rc = percent_decode(name, true, &decoded);
     enum credential_kind kind =
         rc == 0 ? credential_name_in_query(buf_view(&decoded)) : CREDENTIAL_VALUE;
+    for (size_t i = 0; w && i < w->n; i++)
+        if (w->at[i]->place == PLACE_QUERY &&
+            credential_name_same(buf_view(&decoded), w->at[i]->name))
+            kind = CREDENTIAL_VALUE;
     buf_free(&decoded);
     return kind;
 }
@@ -257,10 +272,11 @@ static struct view decoded_value(struct materials *m, struct view value) {
     return value;
 }
 
-static void add_parameter(struct materials *m, struct view name, struct view value) {
+static void add_parameter(struct materials *m, const struct watched *w, struct view name,
+                          struct view value) {
     if (value.n == 0)
         return;
-    enum credential_kind kind = query_kind(name);
+    enum credential_kind kind = query_kind(name, w);
     if (kind == CREDENTIAL_SIGNATURE)
         add_plain(m, PLACE_SIGNATURE, name, value);
     else if (kind != CREDENTIAL_NONE)
@@ -268,18 +284,19 @@ static void add_parameter(struct materials *m, struct view name, struct view val
 }
 
 /* Some servers split at ';' as well: what would be a credential to them is one. */
-static void add_pair(struct materials *m, struct view name, struct view value) {
-    add_parameter(m, name, value);
+static void add_pair(struct materials *m, const struct watched *w, struct view name,
+                     struct view value) {
+    add_parameter(m, w, name, value);
     struct view rest = value, head = name, last = name;
     while (head.n > 0)
         last = view_cut(&head, ';');
     if (last.n < name.n)
-        add_parameter(m, last, value);
+        add_parameter(m, w, last, value);
     (void)view_cut(&rest, ';');
     while (rest.n > 0) {
         struct view piece = view_cut(&rest, ';');
         struct view piece_name = view_cut(&piece, '=');
-        add_parameter(m, piece_name, piece);
+        add_parameter(m, w, piece_name, piece);
     }
 }
 
@@ -372,23 +389,37 @@ static bool carries_credential(struct view segment) {
     return found;
 }
 
-static void add_segments(struct materials *m, struct view path) {
+static bool watches_segment(const struct watched *w, unsigned n) {
+    for (size_t i = 0; w && i < w->n; i++)
+        if (w->at[i]->place == PLACE_PATH && w->at[i]->segment == n)
+            return true;
+    return false;
+}
+
+static void add_segment(struct materials *m, struct view segment, struct view token, uint16_t n) {
+    size_t at = m->n;
+    add_plain(m, PLACE_PATH, segment, token);
+    if (m->n > at)
+        m->at[at].segment = n;
+}
+
+static void add_segments(struct materials *m, const struct watched *w, struct view path) {
     struct view before[BEFORE_MAX] = {0}, segment;
-    while (target_segment(&path, &segment)) {
+    for (uint16_t n = 1; target_segment(&path, &segment); n++) {
         struct view token = segment;
         if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment) ||
-            carries_credential(segment))
-            add_plain(m, PLACE_PATH, segment, token);
+            carries_credential(segment) || watches_segment(w, n))
+            add_segment(m, segment, token, n);
         memmove(before, before + 1, sizeof before - sizeof before[0]);
         before[BEFORE_MAX - 1] = segment;
     }
 }
 
-void provenance_target(const struct target *t, struct materials *m) {
+void provenance_target(const struct target *t, const struct watched *watched, struct materials *m) {
     struct view rest = t->query, name, value;
-    add_segments(m, t->path);
+    add_segments(m, watched, t->path);
     while (t->has_query && target_pair(&rest, &name, &value))
-        add_pair(m, name, value);
+        add_pair(m, watched, name, value);
 }
 
 bool provenance_body_name(struct view name) {

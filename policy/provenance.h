@@ -22,6 +22,28 @@ enum place {
     PLACE_SIGNATURE,   /* presigned or signed requests: X-Amz-Signature, Signature, DPoP, ... */
     PLACE_TARGET,      /* no credential: a field that names a second resource */
     PLACE_BODY,        /* a body's field, reported by inspect */
+    PLACE_JSON,        /* places of a policy only: a member of a JSON body, by pointer */
+    PLACE_FORM,        /* a field of a form */
+};
+
+/* Where a policy puts a credential, and how it is spelled there. */
+struct credential_place {
+    enum place place;
+    /*
+     * Of a header (PLACE_HEADER, PLACE_BASIC_*), in lower case; of a cookie, parameter or form field; a JSON
+     * pointer. Never empty.
+     */
+    struct view name;
+    struct view scheme; /* PLACE_HEADER: lower-case, or empty for the whole value */
+    uint16_t segment;   /* PLACE_PATH: from 1 */
+};
+
+enum { WATCHED_MAX = 8 };
+
+/* The places of an authority's credentials: watched whatever their names are (P7). */
+struct watched {
+    const struct credential_place *at[WATCHED_MAX];
+    size_t n;
 };
 
 enum origin {
@@ -35,6 +57,7 @@ struct material {
     struct view name;   /* field, parameter or cookie name, as sent */
     struct view scheme; /* PLACE_HEADER: the auth-scheme as sent ("Bearer"), or empty */
     struct view token;  /* the candidate credential; for Basic decoded, in storage */
+    uint16_t segment;   /* PLACE_PATH: from 1 */
     bool malformed;     /* not one known scheme and one token (PV-06): never acceptable */
     /* filled in by the caller before the judge is asked */
     enum origin origin;
@@ -51,8 +74,8 @@ struct materials {
 
 /*
  * One field of a request, name in any case. Adds to m. Which names are credentials says
- * policy/credential_name.h, and beside them `watched`, the field in which the service asked
- * reads its credential (policy_credential_field; empty: none). A field of any other name is
+ * policy/credential_name.h, and beside them the fields among `watched` (policy_watch; NULL:
+ * none). A field of any other name is
  * material, too, when its value is a placeholder, alone or behind a scheme.
  *
  * Authorization and its like are one scheme, one space and one token, or one token
@@ -60,15 +83,16 @@ struct materials {
  * empty half none. Signing schemes (AWS4-HMAC-SHA256, Digest, DPoP, ...) give
  * PLACE_SIGNATURE with all that stands behind the scheme. Each cookie is material by itself.
  */
-void provenance_field(struct view name, struct view value, struct view watched,
+void provenance_field(struct view name, struct view value, const struct watched *watched,
                       struct materials *m);
 /*
  * The canonical target. Query parameters are compared percent-decoded, and their
  * tokens are decoded into storage; one without a value is none. What stands behind a ';'
  * is looked at as well. Path segments: those that hold a placeholder, and
- * the secret part of well-known webhook and bot addresses.
+ * the secret part of well-known webhook and bot addresses. Watched parameters and segments are
+ * material whatever they are called.
  */
-void provenance_target(const struct target *t, struct materials *m);
+void provenance_target(const struct target *t, const struct watched *watched, struct materials *m);
 /*
  * A name of a body's field (form, JSON member, multipart; percent-decoded by the caller) whose value must
  * not be sent: it would be read as a credential, or as the request's method; which of the two says

@@ -1,8 +1,5 @@
 #include "policy/reader.h"
 
-#include "policy/method.h"
-#include "policy/own_field.h"
-
 /* ---- where it is ---- */
 
 /* What is meant, where that is plain. */
@@ -27,13 +24,13 @@ static int add_host(struct policy_source *s, struct lexer *l, const struct token
                    host_hint(t->text));
         return ERR_BAD;
     }
-    if (s->policy->n_entries == HOSTS_MAX) {
+    if (s->policy->n_hosts == HOSTS_MAX) {
         errors_add(l->errors, t->at, "more than %d hosts", HOSTS_MAX);
         return ERR_BAD;
     }
     *s->hosts = h;
     s->hosts = &h->next;
-    s->policy->n_entries++;
+    s->policy->n_hosts++;
     return 0;
 }
 
@@ -130,228 +127,201 @@ static int read_range(void *source, struct lexer *l, const struct token *at) {
     return 0;
 }
 
+/* ---- how it is spoken to ---- */
+
+static int set_tls(struct policy_source *s, struct lexer *l, enum service_tls tls,
+                   struct position at) {
+    if (s->service->tls_at.line != 0) {
+        errors_add(l->errors, at, "a second word on TLS, the first is in line %u",
+                   s->service->tls_at.line);
+        return ERR_BAD;
+    }
+    s->service->tls = tls;
+    s->service->tls_at = at;
+    return 0;
+}
+
 static int read_clear(void *source, struct lexer *l, const struct token *at) {
-    (void)l;
+    return set_tls(source, l, SERVICE_CLEAR, at->at);
+}
+
+static int read_tls(void *source, struct lexer *l, const struct token *at) {
+    static const char *const known[] = {"intercept", "splice", "clear"};
+    size_t which;
+    if (word_choose(l, "'intercept', 'splice' or 'clear'", known, 3, &which) != 0)
+        return ERR_BAD;
+    return set_tls(source, l, (enum service_tls)which, at->at);
+}
+
+static int read_alpn(void *source, struct lexer *l, const struct token *at) {
+    (void)source;
     (void)at;
-    ((struct policy_source *)source)->service->clear = true;
+    do {
+        struct token t;
+        if (lexer_word(l, "a protocol such as http/1.1", &t) != 0)
+            return ERR_BAD;
+        if (!view_equal(t.text, VIEW("http/1.1"))) {
+            errors_add(l->errors, t.at, "'%.*s' is not offered yet, only http/1.1",
+                       WORD_ARG(t.text));
+            return ERR_BAD;
+        }
+    } while (lexer_at(l, TOKEN_WORD));
     return 0;
 }
 
-/* ---- the credential ---- */
+enum { LOCATIONS_MAX = 256 };
 
-/* Takes a token of RFC 9110 5.6.2 and copies it in lower case. */
-static int read_lower(struct policy_source *s, struct lexer *l, const char *what,
-                      struct view *out) {
-    struct token t;
-    if (lexer_word(l, what, &t) != 0)
-        return ERR_BAD;
-    bool good = t.text.n <= POLICY_NAME_MAX;
-    for (size_t i = 0; i < t.text.n; i++)
-        good = good && is_tchar(t.text.p[i]);
-    if (!good) {
-        errors_add(l->errors, t.at, "expected %s, not '%.*s'", what, WORD_ARG(t.text));
-        return ERR_BAD;
-    }
-    uint8_t *lower = arena_alloc(&s->policy->arena, t.text.n);
-    if (!lower)
+static struct location_rule *begin_location(struct location_rule *r, struct lexer *l,
+                                            struct position at) {
+    r->given = true;
+    r->at = at;
+    r->not = lexer_skip_word(l, "not");
+    return r;
+}
+
+static int read_country(void *source, struct lexer *l, const struct token *at) {
+    struct policy_source *s = source;
+    struct location_rule *r = begin_location(&s->service->country, l, at->at);
+    r->countries = arena_array(&s->policy->arena, LOCATIONS_MAX, sizeof *r->countries);
+    if (!r->countries)
         return ERR_MEMORY;
-    for (size_t i = 0; i < t.text.n; i++)
-        lower[i] = to_lower(t.text.p[i]);
-    *out = view_of(lower, t.text.n);
+    do {
+        struct token t;
+        if (lexer_word(l, "a country of two capital letters", &t) != 0)
+            return ERR_BAD;
+        bool good = t.text.n == 2 && r->n < LOCATIONS_MAX;
+        for (size_t i = 0; good && i < 2; i++)
+            good = t.text.p[i] >= 'A' && t.text.p[i] <= 'Z';
+        if (!good) {
+            errors_add(l->errors, t.at, "expected a country of two capital letters, not '%.*s'",
+                       WORD_ARG(t.text));
+            return ERR_BAD;
+        }
+        r->countries[r->n++] = t.text;
+    } while (lexer_at(l, TOKEN_WORD));
     return 0;
 }
 
-static int read_header_place(struct policy_source *s, struct lexer *l,
-                             struct credential_place *place) {
-    struct position at = l->token.at;
-    place->place = PLACE_HEADER;
-    int err = read_lower(s, l, "the name of a field", &place->header);
-    if (err != 0)
-        return err;
-    if (own_field_is(place->header)) {
-        errors_add(l->errors, at, "a credential cannot stand in '%.*s'", VIEW_ARG(place->header));
-        return ERR_BAD;
-    }
-    return lexer_skip_word(l, "scheme") ? read_lower(s, l, "a scheme", &place->scheme) : 0;
-}
-
-static int read_basic_place(struct lexer *l, struct credential_place *place) {
-    static const char *const halves[] = {"user", "password"};
-    struct token t;
-    if (lexer_word(l, "'user' or 'password'", &t) != 0)
-        return ERR_BAD;
-    place->header = VIEW("authorization");
-    place->scheme = VIEW("basic");
-    place->place = view_equal(t.text, VIEW("user")) ? PLACE_BASIC_USER : PLACE_BASIC_PASSWORD;
-    if (place->place == PLACE_BASIC_PASSWORD && !view_equal(t.text, VIEW("password")))
-        return word_unknown(l, &t, halves, 2);
+static int read_asn(void *source, struct lexer *l, const struct token *at) {
+    struct policy_source *s = source;
+    struct location_rule *r = begin_location(&s->service->asn, l, at->at);
+    r->systems = arena_array(&s->policy->arena, LOCATIONS_MAX, sizeof *r->systems);
+    if (!r->systems)
+        return ERR_MEMORY;
+    do {
+        if (r->n == LOCATIONS_MAX)
+            return lexer_expected(l, "at most 256 autonomous systems");
+        if (lexer_number(l, "the number of an autonomous system", 1, UINT32_MAX,
+                         &r->systems[r->n]) != 0)
+            return ERR_BAD;
+        r->n++;
+    } while (lexer_at(l, TOKEN_WORD));
     return 0;
 }
 
-static int read_in(void *source, struct lexer *l, const struct token *at) {
-    (void)at;
-    static const char *const kinds[] = {"header", "basic"};
-    struct policy_source *s = source;
-    struct credential_place *place = &s->service->place;
+static int read_pin(struct policy_source *s, struct lexer *l) {
     struct token t;
-    if (lexer_word(l, "'header' or 'basic'", &t) != 0)
+    if (lexer_word(l, "sha256: and 64 hexadecimal digits", &t) != 0)
         return ERR_BAD;
-    if (view_equal(t.text, VIEW("header")))
-        return read_header_place(s, l, place);
-    if (view_equal(t.text, VIEW("basic")))
-        return read_basic_place(l, place);
-    if (view_equal(t.text, VIEW("bearer"))) {
-        errors_add(l->errors, t.at,
-                   "a bearer token is written: in header authorization scheme bearer");
+    uint8_t *pin = arena_alloc(&s->policy->arena, 32);
+    if (!pin)
+        return ERR_MEMORY;
+    if (!view_starts(t.text, VIEW("sha256:")) || hex_decode(view_skip(t.text, 7), pin, 32) != 0) {
+        errors_add(l->errors, t.at, "expected sha256: and 64 hexadecimal digits, not '%.*s'",
+                   WORD_ARG(t.text));
         return ERR_BAD;
     }
-    return word_unknown(l, &t, kinds, 2);
+    s->service->upstream.pin = pin;
+    return 0;
 }
 
-static int read_credential(void *source, struct lexer *l, const struct token *at) {
-    static const struct statement words[] = {{"in", read_in, true}};
+static int read_upstream(void *source, struct lexer *l, const struct token *at) {
+    static const char *const known[] = {"ca", "pin", "client-certificate"};
     struct policy_source *s = source;
-    struct token name = {.at = at->at};
-    int err = lexer_name(l, "the name of a credential", &name);
-    size_t before = l->errors->total;
-    s->service->credential = name.text;
-    s->service->credential_at = name.at;
-    if (err != 0 && !lexer_at(l, TOKEN_OPEN))
-        return err;
-    int block = statements_read(l, words, 1, "a credential", s);
-    if (block != 0 || err != 0)
-        return block != 0 ? block : err;
-    if (s->service->place.header.n != 0 || l->errors->total != before)
+    struct upstream_terms *u = &s->service->upstream;
+    size_t which;
+    if (word_choose(l, "'ca', 'pin' or 'client-certificate'", known, 3, &which) != 0)
+        return ERR_BAD;
+    bool said = which == 0   ? u->ca.n > 0
+                : which == 1 ? u->pin != NULL
+                             : u->client_certificate.n > 0;
+    if (said) {
+        errors_add(l->errors, at->at, "a second 'upstream %s' in a service", known[which]);
+        return ERR_BAD;
+    }
+    s->service->upstream_at = at->at;
+    if (which == 1)
+        return read_pin(s, l);
+    struct token t;
+    int err = which == 0 ? lexer_word(l, "a file of certificates", &t)
+                         : lexer_name(l, "the name of a client certificate", &t);
+    if (err == 0)
+        *(which == 0 ? &u->ca : &u->client_certificate) = t.text;
+    return err;
+}
+
+/* ---- what it takes ---- */
+
+static int accept_ours(struct service *service, struct lexer *l, struct position at) {
+    service->accept_at = at;
+    if (!lexer_skip_word(l, "or"))
         return 0;
-    errors_add(l->errors, name.at, "where the credential goes is missing: '{ in header ... }'");
-    return ERR_BAD;
+    if (!lexer_skip_word(l, "none"))
+        return lexer_expected(l, "'none'");
+    service->accept_none = true;
+    return 0;
 }
 
-static int read_accept(void *source, struct lexer *l, const struct token *at) {
-    static const char *const known[] = {"any", "cookies", "destinations"};
-    struct service *service = ((struct policy_source *)source)->service;
-    struct token t;
-    if (lexer_word(l, "'any credential', 'cookies' or 'destinations'", &t) != 0)
-        return ERR_BAD;
-    bool *accept = view_equal(t.text, VIEW("any"))            ? &service->accept_any
-                   : view_equal(t.text, VIEW("cookies"))      ? &service->accept_cookies
-                   : view_equal(t.text, VIEW("destinations")) ? &service->accept_destinations
-                                                              : NULL;
-    if (!accept)
-        return word_unknown(l, &t, known, 3);
-    if (accept == &service->accept_any && !lexer_skip_word(l, "credential"))
-        return lexer_expected(l, "'credential'");
+static int accept_once(struct lexer *l, struct position at, bool *accept) {
     if (*accept)
-        errors_add(l->errors, at->at, "the same 'accept' twice in a service");
+        errors_add(l->errors, at, "the same 'accept' twice in a service");
     *accept = true;
     return 0;
 }
 
-/* ---- operations ---- */
-
-static int read_method(struct policy_source *s, struct lexer *l, struct rule *r) {
-    struct token t = lexer_take(l);
-    bool star = view_equal(t.text, VIEW("*"));
-    uint64_t bit = star ? methods_grantable() : method_bit(t.text);
-    if (bit == 0) {
-        struct guess g = guess_of(t.text);
-        for (size_t i = 0; method_at(i).n; i++)
-            guess_offer(&g, method_at(i));
-        const char *guess = guess_text(&g);
-        errors_add(l->errors, t.at, "'%.*s' is no registered method%s", WORD_ARG(t.text),
-                   *guess ? guess : "; a path begins with '/'");
-    } else if ((bit & ~s->methods) != 0) {
-        errors_add(l->errors, t.at, "%.*s cannot be granted", WORD_ARG(t.text));
-    } else if ((r->methods & bit) != 0) {
-        errors_add(l->errors, t.at, "'%.*s' names a method twice", WORD_ARG(t.text));
-    } else {
-        r->methods |= bit;
-        r->any_method = r->any_method || (star && s->methods == UINT64_MAX);
-        return 0;
-    }
+static int read_accept(void *source, struct lexer *l, const struct token *at) {
+    static const char *const known[] = {"ours", "any", "cookies", "destinations"};
+    struct service *service = ((struct policy_source *)source)->service;
+    bool *const accepts[] = {NULL, &service->accept_any, &service->accept_cookies,
+                             &service->accept_destinations};
+    size_t which;
+    if (word_choose(l, "'ours', 'any', 'cookies' or 'destinations'", known, 4, &which) != 0)
+        return ERR_BAD;
+    if (which == 1)
+        lexer_skip_word(l, "credential");
+    if (which != 0)
+        return accept_once(l, at->at, accepts[which]);
+    if (service->accept_at.line == 0)
+        return accept_ours(service, l, at->at);
+    errors_add(l->errors, at->at, "the same 'accept' twice in a service");
     return ERR_BAD;
 }
 
-static int read_path(struct lexer *l, struct rule *r) {
-    const char *why = "malformed";
+static int read_path_allow(void *source, struct lexer *l, const struct token *at) {
+    static const char *const known[] = {"encoded-slash"};
     struct token t;
-    if (lexer_word(l, "a path that begins with '/'", &t) != 0)
+    (void)at;
+    if (!lexer_skip_word(l, "allow"))
+        return lexer_expected(l, "'allow'");
+    if (lexer_word(l, "'encoded-slash'", &t) != 0)
         return ERR_BAD;
-    if (path_pattern_parse(t.text, &r->path, &why) == 0)
-        return 0;
-    errors_add(l->errors, t.at, "'%.*s' is no path pattern: %s", WORD_ARG(t.text), why);
-    return ERR_BAD;
-}
-
-static int read_rule(void *source, struct lexer *l) {
-    struct policy_source *s = source;
-    struct rule *r = arena_alloc(&s->policy->arena, sizeof *r);
-    if (!r)
-        return ERR_MEMORY;
-    r->at = l->token.at;
-    if (s->n_rules++ == RULES_MAX) {
-        errors_add(l->errors, r->at, "more than %d rules in a block", RULES_MAX);
+    if (view_equal(t.text, VIEW("empty-segments")) || view_equal(t.text, VIEW("dot-segments"))) {
+        errors_add(l->errors, t.at, "'%.*s' is not offered yet, only encoded-slash",
+                   WORD_ARG(t.text));
         return ERR_BAD;
     }
-    while (lexer_at(l, TOKEN_WORD) && !view_starts(l->token.text, VIEW("/")))
-        if (read_method(s, l, r) != 0)
-            return ERR_BAD;
-    if (r->methods == 0 && lexer_at(l, TOKEN_WORD))
-        return lexer_expected(l, "a method before the path");
-    if (read_path(l, r) != 0)
-        return ERR_BAD;
-    *s->rules = r;
-    s->rules = &r->next;
+    if (!view_equal(t.text, VIEW("encoded-slash")))
+        return word_unknown(l, &t, known, 1);
+    ((struct policy_source *)source)->service->encoded_slash = true;
     return 0;
 }
 
-static int read_operation(void *source, struct lexer *l, const struct token *at) {
+static int read_limit(void *source, struct lexer *l, const struct token *at) {
     struct policy_source *s = source;
-    struct operation *o = arena_alloc(&s->policy->arena, sizeof *o);
-    if (!o)
-        return ERR_MEMORY;
-    struct token name = {.at = at->at};
-    int err = lexer_name(l, "the name of an operation", &name);
-    size_t before = l->errors->total;
-    *o = (struct operation){
-        .name = name.text, .service = s->service, .index = s->policy->n_operations, .at = name.at};
-    o->anonymous = lexer_skip_word(l, "anonymous");
-    s->rules = &o->rules;
-    s->n_rules = 0;
-    s->methods = methods_grantable();
-    if (err != 0 && !lexer_at(l, TOKEN_OPEN))
-        return err;
-    int block = lines_read(l, read_rule, "an operation", s);
-    if (block != 0 || err != 0)
-        return block != 0 ? block : err;
-    if (!o->rules && l->errors->total == before) {
-        errors_add(l->errors, name.at, "an operation without a rule");
-        return ERR_BAD;
-    }
-    s->policy->n_operations++;
-    *s->operations = o;
-    s->operations = &o->next;
-    return 0;
-}
-
-static int read_never(void *source, struct lexer *l, const struct token *at) {
-    struct policy_source *s = source;
-    if (lexer_skip_word(l, "all")) {
-        if (s->service->never_all.line != 0)
-            errors_add(l->errors, at->at, "a second 'never all', the first is in line %u",
-                       s->service->never_all.line);
-        s->service->never_all = at->at;
-        return 0;
-    }
-    struct rule **first = s->rules = s->nevers;
-    size_t before = l->errors->total;
-    s->n_rules = 0;
-    s->methods = UINT64_MAX;
-    int err = lines_read(l, read_rule, "never", s);
-    s->nevers = s->rules;
-    if (err == 0 && !*first && l->errors->total == before)
-        errors_add(l->errors, at->at, "a 'never' without a rule");
-    return err;
+    (void)at;
+    if (!lexer_skip_word(l, "body"))
+        return lexer_expected(l, "'body'");
+    return word_size(l, "a size", &s->service->body_limit);
 }
 
 /* ---- the block ---- */
@@ -360,12 +330,19 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {
         {"host", read_host, false},
         {"port", read_port, false},
-        {"credential", read_credential, true},
+        {"tls", read_tls, false},
+        {"alpn", read_alpn, true},
+        {"country", read_country, true},
+        {"asn", read_asn, true},
+        {"upstream", read_upstream, false},
+        {"credential", read_credential, false},
         {"operation", read_operation, false},
         {"never", read_never, false},
         {"accept", read_accept, false},
         {"range", read_range, false},
         {"clear", read_clear, true},
+        {"path", read_path_allow, true},
+        {"limit", read_limit, true},
         {"expect", read_expect, false},
     };
     struct policy_source *s = source;
@@ -379,14 +356,16 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
     struct token name = {.at = at->at};
     size_t before = l->errors->total;
     int err = lexer_name(l, "the name of a service", &name);
-    *service = (struct service){.name = name.text, .at = name.at};
+    *service = (struct service){.name = name.text, .at = name.at, .body_limit = UINT64_MAX};
     service->index = s->policy->n_services++;
     *s->services = service;
     s->services = &service->next;
     s->service = service;
     s->hosts = &service->hosts;
     s->ranges = &service->ranges;
-    s->n_ranges = 0;
+    s->n_ranges = s->n_credentials = 0;
+    s->credentials = &service->credentials;
+    s->mentions = &service->guards;
     s->nevers = &service->nevers;
     s->operations = &service->operations;
     int block = err;

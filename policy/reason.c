@@ -56,6 +56,9 @@ static const struct reason_info infos[] = {
          "A field of the request names another resource than the one that was judged",
          "Do without copying and moving on the server; the operator can let the service accept "
          "destinations."),
+    TOLD(REASON_NOT_OFFERED, "not_offered", 403,
+         "The policy asks something of this service that exeat does not do yet",
+         "Tell whoever keeps the policy."),
     TOLD(REASON_METHOD_OVERRIDE, "method_override", 403,
          "The request asks the server to use another method than its own",
          "Send the request with the method that is meant; leave out override fields and _method."),

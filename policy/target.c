@@ -66,22 +66,31 @@ static bool is_overlong(int first, int second) {
     }
 }
 
-int percent_decode(struct view v, bool plus, struct buf *out) {
-    uint8_t *to = buf_reserve(out, v.n);
+bool percent_decode_into(struct view v, bool plus, uint8_t *out, size_t size,
+                         struct view *decoded) {
     size_t n = 0;
-    if (v.n > 0 && !to)
-        return ERR_LIMIT;
     for (size_t i = 0; i < v.n; i++) {
         int c = encoded_at(v, i);
-        if (c == BADLY_ENCODED)
-            return ERR_BAD;
+        if (c == BADLY_ENCODED || n == size)
+            return false;
         if (c >= 0)
             i += 2;
         else
             c = plus && v.p[i] == '+' ? ' ' : v.p[i];
-        to[n++] = (uint8_t)c;
+        out[n++] = (uint8_t)c;
     }
-    buf_commit(out, n);
+    *decoded = view_of(out, n);
+    return true;
+}
+
+int percent_decode(struct view v, bool plus, struct buf *out) {
+    uint8_t *to = buf_reserve(out, v.n);
+    struct view decoded;
+    if (v.n > 0 && !to)
+        return ERR_LIMIT;
+    if (!percent_decode_into(v, plus, to, v.n, &decoded))
+        return ERR_BAD;
+    buf_commit(out, decoded.n);
     return 0;
 }
 
@@ -90,6 +99,7 @@ int percent_decode(struct view v, bool plus, struct buf *out) {
 struct writer {
     uint8_t *p; /* has room for what is written: canonical is never longer than raw */
     size_t n;
+    bool slashes, slashed; /* an encoded slash may stand in the path; one does */
 };
 
 /* Raw bytes that no target may hold (RFC 9112 3.2.1, RFC 3986 3.5). */
@@ -129,8 +139,9 @@ static int rewrite_path(struct view raw, struct writer *w, const char **why) {
         }
         if (is_control(c))
             return refuse(why, "the path holds an encoded control character");
-        if (c == '/' || c == '\\')
+        if (c == '\\' || (c == '/' && !w->slashes))
             return refuse(why, "the path holds an encoded slash or backslash");
+        w->slashed = w->slashed || c == '/';
         if (is_overlong(c, encoded_at(raw, i + 3)))
             return refuse(why, "the path holds an overlong form of UTF-8");
         w->n += put_encoded((uint8_t)c, w->p + w->n);
@@ -180,13 +191,22 @@ static struct view segment_name(struct view segment) {
     return view_head(name, view_search(name, VIEW("%3B")));
 }
 
-static int check_segment(struct view segment, const char **why) {
+static int check_name(struct view segment, const char **why) {
     struct view name = segment_name(segment);
     if (name.n == 0)
         return refuse(why, "a path segment is empty");
     if (view_equal(name, VIEW(".")) || view_equal(name, VIEW("..")))
         return refuse(why, "the path holds a dot segment");
     return 0;
+}
+
+/* A server may part it at encoded slashes, too. */
+static int check_segment(struct view segment, const char **why) {
+    struct view rest = segment;
+    for (size_t at; (at = view_search(rest, VIEW("%2F"))) < rest.n; rest = view_skip(rest, at + 3))
+        if (check_name(view_head(rest, at), why) != 0)
+            return ERR_BAD;
+    return check_name(rest, why);
 }
 
 static int check_segments(struct target *t, size_t max_segments, const char **why) {
@@ -231,11 +251,12 @@ static int rewrite(struct view raw, size_t max_segments, struct writer *w, struc
     return rc;
 }
 
-int target_parse(struct view raw, size_t max_segments, struct buf *out, struct target *t,
-                 const char **why) {
+static int parse(struct view raw, size_t max_segments, bool slashes, struct buf *out,
+                 struct target *t, const char **why) {
     assert(max_segments <= SEGMENTS_MAX);
     struct target parsed = {0};
-    struct writer w = {buf_room(out) > raw.n ? buf_reserve(out, raw.n + 1) : NULL, 0};
+    struct writer w = {.p = buf_room(out) > raw.n ? buf_reserve(out, raw.n + 1) : NULL,
+                       .slashes = slashes};
     if (!w.p) {
         (void)refuse(why, "the target is too long");
         return ERR_LIMIT;
@@ -244,8 +265,19 @@ int target_parse(struct view raw, size_t max_segments, struct buf *out, struct t
     if (rc != 0)
         return rc;
     buf_commit(out, w.n);
+    parsed.encoded_slash = w.slashed;
     *t = parsed;
     return 0;
+}
+
+int target_parse(struct view raw, size_t max_segments, struct buf *out, struct target *t,
+                 const char **why) {
+    return parse(raw, max_segments, false, out, t, why);
+}
+
+int target_parse_slashed(struct view raw, size_t max_segments, struct buf *out, struct target *t,
+                         const char **why) {
+    return parse(raw, max_segments, true, out, t, why);
 }
 
 bool target_segment(struct view *rest, struct view *segment) {

@@ -29,6 +29,7 @@ struct target {
     bool has_query;
     uint16_t n_segments; /* "/a/b" has 2, "/a/b/" has 2 and trailing_slash, "/" has 0 */
     bool trailing_slash; /* false for "/" */
+    bool encoded_slash;  /* a segment holds "%2F": only services that say so may have it */
 };
 
 /*
@@ -40,6 +41,12 @@ struct target {
  */
 MUST_USE int target_parse(struct view raw, size_t max_segments, struct buf *out, struct target *t,
                           const char **why);
+/*
+ * The same, and an encoded slash may stand in the path ("%2F", PN-03): it is sent as it is, and belongs to its
+ * segment; what it parts must be no dot segment and not empty either.
+ */
+MUST_USE int target_parse_slashed(struct view raw, size_t max_segments, struct buf *out,
+                                  struct target *t, const char **why);
 
 /* Walks segments of a canonical path: the next one without its '/', false at the end. Start with *rest = path. */
 bool target_segment(struct view *rest, struct view *segment);
@@ -56,5 +63,7 @@ bool target_pair(struct view *rest, struct view *name, struct view *value);
  * ERR_LIMIT when out has no room for v.n bytes; nothing was appended then.
  */
 MUST_USE int percent_decode(struct view v, bool plus, struct buf *out);
+/* The same into memory of the caller's; false when it is badly encoded or does not fit. */
+bool percent_decode_into(struct view v, bool plus, uint8_t *out, size_t size, struct view *decoded);
 
 #endif

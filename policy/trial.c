@@ -1,12 +1,13 @@
 #include "policy/trial.h"
 
 #include "base/base64.h"
+#include "policy/judge_material.h"
 #include "policy/placeholder.h"
 #include "policy/rules.h"
 
-#include <string.h>
+#include <stdlib.h>
 
-enum { VALUE_SIZE = 512 };
+enum { VALUE_SIZE = 512, FIELDS_MAX_OF_TRIAL = 64 };
 
 /* ---- a request in text ---- */
 
@@ -51,6 +52,11 @@ static void put_value(struct buf *out, const struct credential_place *place, str
         base64_encode(buf_view(&pair), out);
         buf_free(&pair);
         break;
+    case PLACE_COOKIE:
+        buf_put(out, place->name);
+        buf_put_u8(out, '=');
+        buf_put(out, token);
+        break;
     default:
         buf_put(out, place->scheme);
         if (place->scheme.n)
@@ -66,72 +72,207 @@ static bool make_token(enum with with, char token[PLACEHOLDER_SIZE]) {
     return view_cstr(VIEW("sk-foreign-0123456789abcdef0123456789"), token, PLACEHOLDER_SIZE) == 0;
 }
 
-static int put_credential(const struct credential_place *place, enum with with, struct buf *value,
-                          struct materials *m) {
-    char token[PLACEHOLDER_SIZE];
-    if (!make_token(with, token))
-        return ERR_MEMORY;
-    put_value(value, place, view_str(token));
-    if (!buf_ok(value))
-        return ERR_MEMORY;
-    provenance_field(place->header, buf_view(value), place->header, m);
-    return 0;
-}
-
 bool trial_place_is_seen(const struct credential_place *place) {
+    const struct watched watched = {{place}, 1};
+    char token[PLACEHOLDER_SIZE];
     struct materials m = {.n = 0};
     struct buf value;
     bool seen = false;
     buf_init(&value, VALUE_SIZE);
-    if (put_credential(place, WITH_FOREIGN, &value, &m) == 0)
-        for (size_t i = 0; i < m.n; i++)
-            seen = seen || material_stands_in(&m.at[i], place);
+    if (make_token(WITH_FOREIGN, token))
+        put_value(&value, place, view_str(token));
+    if (buf_ok(&value))
+        provenance_field(place->name, buf_view(&value), &watched, &m);
+    for (size_t i = 0; i < m.n; i++)
+        seen = seen || material_stands_in(&m.at[i], place);
     buf_free(&value);
     return seen;
 }
 
-/* ---- the run ---- */
+/* ---- the request of a trial ---- */
 
-/* Services that cover the same host and port have the same credential, so the first one does. */
+struct request {
+    const struct policy *policy;
+    const struct who *who; /* NULL: looked up by the trial's sandbox */
+    const struct trial *trial;
+    const struct service *service; /* the first that covers the authority; NULL: none */
+    struct watched watched;
+    struct field fields[FIELDS_MAX_OF_TRIAL];
+    size_t n_fields;
+    struct buf raw, path, value; /* target as sent, as parsed; a field with a credential */
+    struct target target;
+    struct materials materials;
+    struct body_facts body;
+    bool body_known, elsewhere;
+};
+
+/* Services that cover the same host and port have the same credentials, so the first one does. */
 static const struct service *service_of(const struct policy *p, const struct authority *a) {
     struct host_facts host = host_facts_of(a);
-    for (const struct service *s = p->services; s; s = s->next)
-        if (s->operations && service_covers_port(s, a->port) && service_covering_host(s, &host))
-            return s;
-    return NULL;
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    const struct service *first = NULL;
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        if (h->service->operations && service_covers_port(h->service, a->port) &&
+            (!first || h->service->index < first->index))
+            first = h->service;
+    return first;
 }
 
-/* Returns whether a placeholder stands in a field where no credential is read. */
-static bool read_fields(const struct trial *t, struct view watched, struct materials *m) {
-    bool elsewhere = false;
-    for (size_t i = 0; i < t->n_fields; i++) {
+static int add_field(struct request *r, struct view name, struct view value) {
+    if (r->n_fields == FIELDS_MAX_OF_TRIAL)
+        return ERR_MEMORY;
+    r->fields[r->n_fields++] = (struct field){name, value};
+    return 0;
+}
+
+/* Whether a placeholder stands in a field where no credential is read. */
+static void find_materials(struct request *r) {
+    struct materials *m = &r->materials;
+    m->n = m->used = 0;
+    m->overflow = r->elsewhere = false;
+    for (size_t i = 0; i < r->n_fields; i++) {
         size_t before = m->n;
-        provenance_field(t->fields[i].name, t->fields[i].value, watched, m);
-        if (m->n == before && placeholder_inside(t->fields[i].value))
-            elsewhere = true;
+        provenance_field(r->fields[i].name, r->fields[i].value, &r->watched, m);
+        if (m->n == before && placeholder_inside(r->fields[i].value))
+            r->elsewhere = true;
     }
-    return elsewhere;
+    provenance_target(&r->target, &r->watched, m);
 }
 
-static enum with choose(const struct service *s, enum with with, const struct materials *m) {
-    if (with != WITH_DEFAULT)
-        return with;
-    return s && s->credential.n != 0 && m->n == 0 ? WITH_OURS : WITH_NONE;
+/* What is ours is taken to be for the credential of the place where it stands, or for the first one. */
+static struct view credential_of(const struct request *r, const struct material *m) {
+    const struct credential *c = r->service ? r->service->credentials : NULL;
+    struct view first = c ? c->name : (struct view){NULL, 0};
+    for (; c; c = c->next)
+        if (material_stands_in(m, &c->place))
+            return c->name;
+    return first;
 }
 
-static int put_chosen(const struct service *s, enum with with, struct buf *value,
-                      struct materials *m, const char **why) {
-    static const struct credential_place usual = {
-        PLACE_HEADER, {(const uint8_t *)"authorization", 13}, {(const uint8_t *)"bearer", 6}};
-    bool has_credential = s && s->credential.n != 0;
+static void set_origins(struct request *r) {
+    for (size_t i = 0; i < r->materials.n; i++) {
+        struct material *m = &r->materials.at[i];
+        bool ours = placeholder_is(m->token);
+        m->origin = ours ? ORIGIN_OURS : ORIGIN_FOREIGN;
+        m->credential = ours ? credential_of(r, m) : (struct view){NULL, 0};
+    }
+}
+
+static int parse_target(struct request *r, struct view raw, const char **why) {
+    *why = "the path has too many segments";
+    buf_reset(&r->path);
+    bool slashes = policy_allows_encoded_slash(r->policy, &r->trial->authority);
+    return slashes ? target_parse_slashed(raw, SEGMENTS_MAX, &r->path, &r->target, why)
+                   : target_parse(raw, SEGMENTS_MAX, &r->path, &r->target, why);
+}
+
+static struct request_facts facts_of(const struct request *r) {
+    const struct trial *t = r->trial;
+    return (struct request_facts){
+        .sandbox = t->sandbox,
+        .tls = t->tls,
+        .authority = &t->authority,
+        .method = t->method,
+        .target = &r->target,
+        .materials = &r->materials,
+        .placeholder_elsewhere = r->elsewhere,
+        .fields = r->fields,
+        .n_fields = r->n_fields,
+        .length_known = true,
+        .length = t->body.n,
+        .body = r->body_known ? &r->body : NULL,
+    };
+}
+
+static struct verdict judge_request(const struct request *r) {
+    struct request_facts facts = facts_of(r);
+    return r->who ? judge_who(r->policy, r->who, &facts) : policy_judge(r->policy, &facts);
+}
+
+/* ---- its credential ---- */
+
+/* The one that the operation wants, as a judge says who finds none; else the first of the service. */
+static const struct credential *wanted_credential(struct request *r) {
+    find_materials(r);
+    r->materials.n = 0;
+    struct verdict v = judge_request(r);
+    if (v.credential)
+        return v.credential;
+    return r->service ? r->service->credentials : NULL;
+}
+
+static enum with choose(const struct request *r) {
+    if (r->trial->with != WITH_DEFAULT)
+        return r->trial->with;
+    bool bare = r->materials.n == 0;
+    return r->service && r->service->credentials && bare ? WITH_OURS : WITH_NONE;
+}
+
+/* The target with the token behind its query or as its n-th segment. */
+static int put_into_target(struct request *r, const struct credential_place *place,
+                           struct view token, const char **why) {
+    struct view raw = buf_view(&r->raw), query = raw, path = view_cut(&query, '?'), segment;
+    struct buf out;
+    buf_init(&out, raw.n + VALUE_SIZE);
+    uint16_t n = 1;
+    for (; target_segment(&path, &segment); n++) {
+        buf_put_u8(&out, '/');
+        buf_put(&out, place->place == PLACE_PATH && place->segment == n ? token : segment);
+    }
+    buf_put(&out, path);
+    bool has_query = view_find(raw, '?') < raw.n;
+    if (has_query || place->place == PLACE_QUERY)
+        buf_put_u8(&out, '?');
+    buf_put(&out, query);
+    if (place->place == PLACE_QUERY) {
+        buf_put_str(&out, query.n > 0 ? "&" : "");
+        buf_put(&out, place->name);
+        buf_put_u8(&out, '=');
+        buf_put(&out, token);
+    }
+    int err = buf_ok(&out) ? parse_target(r, buf_view(&out), why) : ERR_MEMORY;
+    buf_free(&out);
+    return err;
+}
+
+static int put_credential(struct request *r, const struct credential_place *place, enum with with,
+                          const char **why) {
+    char token[PLACEHOLDER_SIZE];
+    if (!make_token(with, token))
+        return ERR_MEMORY;
+    switch (place->place) {
+    case PLACE_QUERY:
+    case PLACE_PATH:
+        return put_into_target(r, place, view_str(token), why);
+    case PLACE_JSON:
+    case PLACE_FORM:
+        *why = "a credential in a body cannot be tried here";
+        return ERR_BAD;
+    default:
+        put_value(&r->value, place, view_str(token));
+        if (!buf_ok(&r->value))
+            return ERR_MEMORY;
+        return add_field(r, place->place == PLACE_COOKIE ? VIEW("cookie") : place->name,
+                         buf_view(&r->value));
+    }
+}
+
+static int put_chosen(struct request *r, enum with with, const char **why) {
+    static const struct credential_place usual = {.place = PLACE_HEADER,
+                                                  .name = {(const uint8_t *)"authorization", 13},
+                                                  .scheme = {(const uint8_t *)"bearer", 6}};
     if (with == WITH_NONE)
         return 0;
-    if (with == WITH_OURS && !has_credential) {
+    const struct credential *c = wanted_credential(r);
+    if (with == WITH_OURS && !c) {
         *why = "there is no credential at this service";
         return ERR_BAD;
     }
-    return put_credential(has_credential ? &s->place : &usual, with, value, m);
+    return put_credential(r, c ? &c->place : &usual, with, why);
 }
+
+/* ---- the run ---- */
 
 static bool method_is_token(struct view method) {
     for (size_t i = 0; i < method.n; i++)
@@ -140,51 +281,54 @@ static bool method_is_token(struct view method) {
     return method.n != 0;
 }
 
-static int judge_trial(const struct policy *p, const struct rights *rights, const struct trial *t,
-                       const struct target *target, struct buf *value, struct verdict *out,
-                       const char **why) {
-    const struct service *s = service_of(p, &t->authority);
-    struct materials m = {.n = 0};
-    bool elsewhere = read_fields(t, policy_credential_field(p, &t->authority), &m);
-    int err = put_chosen(s, choose(s, t->with, &m), value, &m, why);
+static int read_request(struct request *r, const char **why) {
+    const struct trial *t = r->trial;
+    int err = 0;
+    for (size_t i = 0; i < t->n_fields && err == 0; i++)
+        err = add_field(r, t->fields[i].name, t->fields[i].value);
+    if (err == 0 && t->type.n > 0)
+        err = add_field(r, VIEW("content-type"), t->type);
+    return err != 0 ? err : parse_target(r, buf_view(&r->raw), why);
+}
+
+static int judge_trial(struct request *r, struct verdict *out, const char **why) {
+    int err = read_request(r, why);
     if (err != 0)
         return err;
-    provenance_target(target, &m);
-    for (size_t i = 0; i < m.n; i++) {
-        bool ours = placeholder_is(m.at[i].token);
-        m.at[i].origin = ours ? ORIGIN_OURS : ORIGIN_FOREIGN;
-        m.at[i].credential = ours && s ? s->credential : (struct view){NULL, 0};
-    }
-    struct request_facts facts = {
-        .sandbox = t->sandbox,
-        .tls = t->tls,
-        .authority = &t->authority,
-        .method = t->method,
-        .target = target,
-        .materials = &m,
-        .placeholder_elsewhere = elsewhere,
-    };
-    *out = rights ? judge_rights(p, rights, &facts) : policy_judge(p, &facts);
+    r->service = service_of(r->policy, &r->trial->authority);
+    policy_watch(r->policy, &r->trial->authority, &r->watched);
+    find_materials(r);
+    err = put_chosen(r, choose(r), why);
+    if (err != 0)
+        return err;
+    find_materials(r);
+    set_origins(r);
+    *out = judge_request(r);
     return 0;
 }
 
-int trial_run_as(const struct policy *p, const struct rights *rights, const struct trial *t,
+int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
                  struct verdict *out, const char **why) {
-    struct target target;
-    struct buf path, value;
+    struct view raw = t->target.n ? t->target : VIEW("/");
     if (!method_is_token(t->method)) {
         *why = "a method is a token of RFC 9110";
         return ERR_BAD;
     }
-    struct view raw = t->target.n ? t->target : VIEW("/");
-    buf_init(&path, raw.n + 1);
-    buf_init(&value, VALUE_SIZE);
-    *why = "the path has too many segments";
-    int err = target_parse(raw, SEGMENTS_MAX, &path, &target, why);
-    if (err == 0)
-        err = judge_trial(p, rights, t, &target, &value, out, why);
-    buf_free(&value);
-    buf_free(&path);
+    struct request *r = calloc(1, sizeof *r);
+    if (!r)
+        return ERR_MEMORY;
+    r->policy = p;
+    r->who = who;
+    r->trial = t;
+    buf_init(&r->raw, raw.n);
+    buf_init(&r->path, raw.n + VALUE_SIZE + 1);
+    buf_init(&r->value, VALUE_SIZE);
+    buf_put(&r->raw, raw);
+    int err = buf_ok(&r->raw) ? judge_trial(r, out, why) : ERR_MEMORY;
+    buf_free(&r->raw);
+    buf_free(&r->path);
+    buf_free(&r->value);
+    free(r);
     return err == ERR_LIMIT ? ERR_BAD : err;
 }
 

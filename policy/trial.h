@@ -16,10 +16,6 @@ enum with {
     WITH_FOREIGN,
 };
 
-struct trial_field {
-    struct view name, value;
-};
-
 struct trial {
     struct view sandbox;
     struct view method;
@@ -27,8 +23,11 @@ struct trial {
     struct authority authority;
     struct view target; /* path and query; empty is "/" */
     enum with with;
-    const struct trial_field *fields; /* a value that is a placeholder counts as ours */
+    const struct field *fields; /* a value that is a placeholder counts as ours */
     size_t n_fields;
+    struct view type; /* of the body, as if it stood in Content-Type; empty: not said */
+    bool has_body;
+    struct view body;
 };
 
 /*
@@ -40,10 +39,10 @@ MUST_USE int trial_url(struct view url, struct trial *t, const char **why);
 MUST_USE int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,
                        const char **why);
 
-/* The same with rights given instead of those of t->sandbox. For policy/ only. */
-struct rights;
-MUST_USE int trial_run_as(const struct policy *p, const struct rights *rights,
-                          const struct trial *t, struct verdict *out, const char **why);
+/* The same for who is given instead of t->sandbox. For policy/ only. */
+struct who;
+MUST_USE int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
+                          struct verdict *out, const char **why);
 /*
  * Whether provenance sees a credential in the place as one that could be replaced; behind the
  * scheme of a signature it does not. For policy/ only.

@@ -173,12 +173,13 @@ static int read_inner(void *ctx, struct lexer *l, const struct token *at) {
 }
 
 static void read_text(const char *text) {
+    static const char name[] = "t";
     struct lexer l;
     seen[0] = '\0';
     clear(NULL);
-    lexer_init(&l, view_str(text), "t", &errors);
+    lexer_init(&l, view_str(text), name, &errors);
     assert_int_equal(statements_read(&l, words, 3, NULL, NULL), 0);
-    errors_sort(&errors);
+    errors_sort(&errors, name);
 }
 
 static void statements_end_at_newlines_semicolons_and_braces(void **state) {

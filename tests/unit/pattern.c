@@ -164,7 +164,7 @@ static bool path_matches(const char *pattern, const char *path, bool widely) {
     struct path_pattern p;
     const char *why = NULL;
     struct target t = {.path = view_str(path)};
-    if (path_pattern_parse(view_str(pattern), &p, &why) != 0)
+    if (path_pattern_parse(view_str(pattern), true, &p, &why) != 0)
         fail_msg("%s: %s", pattern, why);
     return path_pattern_match(&p, &t, widely);
 }
@@ -277,7 +277,7 @@ static void paths_that_are_not_canonical_are_no_patterns(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         struct path_pattern p;
         const char *why = NULL;
-        if (path_pattern_parse(view_str(bad[i]), &p, &why) != ERR_BAD)
+        if (path_pattern_parse(view_str(bad[i]), true, &p, &why) != ERR_BAD)
             fail_msg("'%s' must be refused", bad[i]);
         assert_non_null(why);
     }
@@ -291,9 +291,9 @@ static void a_pattern_has_at_most_64_segments(void **state) {
     for (size_t i = 0; i < sizeof text - 1; i++)
         text[i] = i % 2 ? 'a' : '/';
     text[sizeof text - 1] = '\0';
-    assert_int_equal(path_pattern_parse(view_str(text), &p, &why), ERR_BAD);
+    assert_int_equal(path_pattern_parse(view_str(text), true, &p, &why), ERR_BAD);
     text[sizeof text - 3] = '\0';
-    assert_int_equal(path_pattern_parse(view_str(text), &p, &why), 0);
+    assert_int_equal(path_pattern_parse(view_str(text), true, &p, &why), 0);
 }
 
 /* The obvious meaning: segments in arrays, recursion. */

@@ -16,7 +16,6 @@
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static struct materials m;
-static const struct view nothing = {NULL, 0};
 
 static void clear(void) {
     m.n = m.used = 0;
@@ -25,7 +24,7 @@ static void clear(void) {
 
 static void read_field(const char *name, const char *value) {
     clear();
-    provenance_field(view_str(name), view_str(value), nothing, &m);
+    provenance_field(view_str(name), view_str(value), NULL, &m);
 }
 
 static struct buf canonical;
@@ -38,7 +37,7 @@ static void read_target(const char *text) {
     clear();
     if (target_parse(view_str(text), SEGMENTS_MAX, &canonical, &t, &why) != 0)
         fail_msg("'%s': %s", text, why);
-    provenance_target(&t, &m);
+    provenance_target(&t, NULL, &m);
 }
 
 static const char *const place_names[] = {"header", "user",        "password",  "cookie", "query",
@@ -328,7 +327,7 @@ static void ph_08_basic_gives_the_placeholder_of_either_half(void **state) {
         buf_put_str(&value, "Basic ");
         base64_encode(buf_view(&pair), &value);
         clear();
-        provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
+        provenance_field(VIEW("authorization"), buf_view(&value), NULL, &m);
         const struct material *last = &m.at[m.n - 1];
         assert_int_equal(m.n, half ? 2 : 1);
         assert_int_equal(last->place, half ? PLACE_BASIC_PASSWORD : PLACE_BASIC_USER);
@@ -485,10 +484,10 @@ static void more_than_the_list_holds_is_said(void **state) {
     (void)state;
     clear();
     for (int i = 0; i < MATERIALS_MAX; i++)
-        provenance_field(VIEW("x-api-key"), VIEW("k"), nothing, &m);
+        provenance_field(VIEW("x-api-key"), VIEW("k"), NULL, &m);
     assert_int_equal(m.n, MATERIALS_MAX);
     assert_false(m.overflow);
-    provenance_field(VIEW("x-api-key"), VIEW("k"), nothing, &m);
+    provenance_field(VIEW("x-api-key"), VIEW("k"), NULL, &m);
     assert_int_equal(m.n, MATERIALS_MAX);
     assert_true(m.overflow);
 }
@@ -496,8 +495,8 @@ static void more_than_the_list_holds_is_said(void **state) {
 static void two_fields_of_one_name_are_two_materials(void **state) {
     (void)state;
     clear();
-    provenance_field(VIEW("authorization"), VIEW("Bearer a"), nothing, &m);
-    provenance_field(VIEW("authorization"), VIEW("Bearer b"), nothing, &m);
+    provenance_field(VIEW("authorization"), VIEW("Bearer a"), NULL, &m);
+    provenance_field(VIEW("authorization"), VIEW("Bearer b"), NULL, &m);
     assert_string_equal(told(), "header Bearer a | header Bearer b");
 }
 
@@ -520,10 +519,10 @@ static void basic_that_does_not_fit_is_refused(void **state) {
     buf_put_str(&value, "Basic ");
     base64_encode(buf_view(&plain), &value);
     clear();
-    provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
+    provenance_field(VIEW("authorization"), buf_view(&value), NULL, &m);
     assert_int_equal(m.n, 2);
     assert_false(m.overflow);
-    provenance_field(VIEW("authorization"), buf_view(&value), nothing, &m);
+    provenance_field(VIEW("authorization"), buf_view(&value), NULL, &m);
     assert_true(m.overflow);
     buf_free(&plain);
     buf_free(&value);
@@ -552,9 +551,11 @@ static void pv_02_the_field_that_a_service_reads_is_watched_whatever_its_name(vo
         {"signature", "Signature", "sk-1", "header sk-1"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct credential_place place = {.place = PLACE_HEADER,
+                                               .name = view_str(cases[i].watched)};
+        const struct watched watched = {{&place}, place.name.n > 0};
         clear();
-        provenance_field(view_str(cases[i].name), view_str(cases[i].value),
-                         view_str(cases[i].watched), &m);
+        provenance_field(view_str(cases[i].name), view_str(cases[i].value), &watched, &m);
         if (strcmp(told(), cases[i].told) != 0)
             fail_msg("%s: %s with %s: '%s'", cases[i].name, cases[i].value, cases[i].watched,
                      told());

@@ -126,14 +126,14 @@ static const struct trial_case cases[] = {
 };
 
 /* "name: value" with PH replaced. */
-static struct trial_field field_of(const char *header, char *storage, size_t size) {
+static struct field field_of(const char *header, char *storage, size_t size) {
     const char *at = strstr(header, "PH");
     if (at)
         snprintf(storage, size, "%.*s%s%s", (int)(at - header), header, placeholder, at + 2);
     else
         snprintf(storage, size, "%s", header);
     struct view value = view_str(storage), name = view_cut(&value, ':');
-    return (struct trial_field){name, view_trim(value)};
+    return (struct field){name, view_trim(value)};
 }
 
 static void a_trial_is_judged_as_the_request_it_stands_for(void **state) {
@@ -141,7 +141,7 @@ static void a_trial_is_judged_as_the_request_it_stands_for(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct trial_case *c = &cases[i];
         char storage[512];
-        struct trial_field field;
+        struct field field;
         struct trial t = {.sandbox = VIEW("s"), .method = view_str(c->method), .with = c->with};
         struct verdict v;
         const char *why = "";

@@ -1,0 +1,280 @@
+#include "policy/judge.h"
+
+/* What the roles ask of a policy beside verdicts. */
+
+/* ---- sandboxes ---- */
+
+bool policy_has_sandbox(const struct policy *p, struct view sandbox) {
+    struct who who;
+    return who_find(p, sandbox, &who);
+}
+
+size_t policy_sandboxes(const struct policy *p) {
+    return p->n_identities;
+}
+
+struct view policy_sandbox_at(const struct policy *p, size_t i) {
+    return i < p->n_identities ? p->by_name[i].name : (struct view){NULL, 0};
+}
+
+/* ---- credentials ---- */
+
+static bool holds_use(const struct who *who, const struct service *s, const struct credential *c) {
+    for (const struct operation *o = s->operations; o; o = o->next)
+        if (o->credential == c && who_holds(who, o))
+            return true;
+    return false;
+}
+
+static bool reaches_credential(const struct who *who, const struct service *s, struct view name) {
+    for (const struct credential *c = s->credentials; c; c = c->next)
+        if (view_equal(c->name, name) && holds_use(who, s, c))
+            return true;
+    return false;
+}
+
+static bool is_reached_before(const struct policy *p, const struct who *who,
+                              const struct service *end, const struct credential *c) {
+    for (const struct service *s = p->services; s != end; s = s->next)
+        if (who_reaches(who, s) && reaches_credential(who, s, c->name))
+            return true;
+    return false;
+}
+
+/* The i-th credential that the sandbox reaches; *n counts them where it is not there. */
+static struct view credential_at(const struct policy *p, struct view sandbox, size_t i, size_t *n) {
+    struct who who;
+    *n = 0;
+    if (!who_find(p, sandbox, &who))
+        return (struct view){NULL, 0};
+    for (const struct service *s = p->services; s; s = s->next) {
+        if (!s->credentials || !who_reaches(&who, s))
+            continue;
+        for (const struct credential *c = s->credentials; c; c = c->next)
+            if (holds_use(&who, s, c) && !is_reached_before(p, &who, s, c) && (*n)++ == i)
+                return c->name;
+    }
+    return (struct view){NULL, 0};
+}
+
+size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox) {
+    size_t n;
+    (void)credential_at(p, sandbox, SIZE_MAX, &n);
+    return n;
+}
+
+struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i) {
+    size_t n;
+    return credential_at(p, sandbox, i, &n);
+}
+
+bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
+                  const struct authority *a) {
+    struct who who;
+    if (credential.n == 0 || !who_find(p, sandbox, &who))
+        return false;
+    struct host_facts host = host_facts_of(a);
+    if (!judge_door(p, &who, true, a, &host).allow)
+        return false;
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        if (service_covers_port(h->service, a->port) &&
+            reaches_credential(&who, h->service, credential))
+            return true;
+    return false;
+}
+
+bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a) {
+    struct who who;
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    if (!who_find(p, sandbox, &who))
+        return false;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        if (h->service->credentials && who_reaches(&who, h->service))
+            return true;
+    return false;
+}
+
+void policy_watch(const struct policy *p, const struct authority *a, struct watched *out) {
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    out->n = 0;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
+        const struct service *s = h->service;
+        if (!s->credentials || !service_covers_port(s, a->port))
+            continue;
+        for (const struct credential *c = s->credentials; c; c = c->next)
+            out->at[out->n++] = &c->place;
+        return;
+    }
+}
+
+bool policy_allows_encoded_slash(const struct policy *p, const struct authority *a) {
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        if (h->service->encoded_slash && service_covers_port(h->service, a->port))
+            return true;
+    return false;
+}
+
+struct view policy_body_pointer(const struct policy *p, uint16_t index) {
+    return index < p->n_pointers ? p->pointers[index] : (struct view){NULL, 0};
+}
+
+bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at) {
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct host_rule *h = s->hosts; h; h = h->next) {
+            if (!h->wide || i-- > 0)
+                continue;
+            *text = h->text;
+            *at = h->at;
+            return true;
+        }
+    return false;
+}
+
+/* ---- one service ---- */
+
+bool service_permits_address(const struct service *s, const struct address *a) {
+    enum address_class class = address_classify(a);
+    if (class == ADDRESS_PUBLIC)
+        return true;
+    if (class == ADDRESS_UNSPECIFIED || class == ADDRESS_MULTICAST || class == ADDRESS_BROADCAST)
+        return false;
+    for (const struct range_rule *r = s->ranges; r; r = r->next) {
+        uint8_t whole = r->range.base.family == 4 ? 32 : 128;
+        if ((class != ADDRESS_METADATA || r->range.bits == whole) && range_holds(&r->range, a))
+            return true;
+    }
+    return false;
+}
+
+static bool has_address(const struct service *s, const struct address *a) {
+    for (const struct host_rule *h = s->hosts; h; h = h->next) {
+        const struct authority *base = &h->pattern.base;
+        if (h->pattern.reach == REACH_EXACT && base->kind == HOST_ADDRESS &&
+            address_reaches(a, &base->address))
+            return true;
+    }
+    return false;
+}
+
+const struct service *policy_never_address(const struct policy *p, const struct address *a,
+                                           uint16_t port) {
+    for (const struct service *s = p->services; s; s = s->next)
+        if (s->never_all.line != 0 && service_covers_port(s, port) && has_address(s, a))
+            return s;
+    return NULL;
+}
+
+bool service_asks_location(const struct service *s) {
+    return s->country.given || s->asn.given;
+}
+
+static bool is_in_country(const struct location_rule *r, struct view country) {
+    for (size_t i = 0; i < r->n; i++)
+        if (view_equal(r->countries[i], country))
+            return true;
+    return false;
+}
+
+static bool is_in_system(const struct location_rule *r, uint32_t asn) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->systems[i] == asn)
+            return true;
+    return false;
+}
+
+bool service_permits_location(const struct service *s, struct view country, uint32_t asn) {
+    if (s->country.given &&
+        (country.n == 0 || is_in_country(&s->country, country) == s->country.not ))
+        return false;
+    return !s->asn.given || (asn != 0 && is_in_system(&s->asn, asn) != s->asn.not );
+}
+
+struct view service_name(const struct service *s) {
+    return s->name;
+}
+
+bool service_accepts_any(const struct service *s) {
+    return s->accept_any;
+}
+
+uint64_t service_body_limit(const struct service *s) {
+    return s->body_limit;
+}
+
+const struct credential *service_credential_at(const struct service *s, size_t i) {
+    const struct credential *c = s->credentials;
+    while (c && i-- > 0)
+        c = c->next;
+    return c;
+}
+
+enum service_tls service_tls(const struct service *s) {
+    return s->tls;
+}
+
+const struct upstream_terms *service_upstream(const struct service *s) {
+    return &s->upstream;
+}
+
+/* ---- parts of a verdict ---- */
+
+struct view operation_name(const struct operation *o) {
+    return o->name;
+}
+
+bool operation_is_anonymous(const struct operation *o) {
+    return o->anonymous;
+}
+
+struct view credential_name(const struct credential *c) {
+    return c->name;
+}
+
+const struct credential_place *credential_place(const struct credential *c) {
+    return &c->place;
+}
+
+struct view verdict_credential(const struct verdict *v) {
+    return v->credential ? v->credential->name : (struct view){NULL, 0};
+}
+
+const struct credential_place *verdict_place(const struct verdict *v) {
+    return v->credential ? &v->credential->place : NULL;
+}
+
+/* ---- grants ---- */
+
+const struct grant_limits *grant_limits(const struct grant *g) {
+    return &g->limits;
+}
+
+size_t grant_index(const struct grant *g) {
+    return g->index;
+}
+
+size_t policy_grants(const struct policy *p) {
+    return p->n_grants;
+}
+
+bool policy_observes(const struct policy *p, size_t i, struct view *sandbox, struct view *service,
+                     struct position *at) {
+    for (size_t k = 0; k < p->n_grants; k++) {
+        const struct grant *g = p->grants[k];
+        if (!g || !g->observe || i-- > 0)
+            continue;
+        *sandbox = g->sandbox->name;
+        *service = g->service;
+        *at = g->service_at;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,36 @@
+/*
+ * The parts of the evaluator that policy_judge and policy_explain share.
+ * Internal to policy/.
+ */
+#ifndef POLICY_JUDGE_H
+#define POLICY_JUDGE_H
+
+#include "policy/rules.h"
+
+/* The most specific line so far. */
+struct choice {
+    const struct rule *rule;
+    unsigned level; /* of its host, lower is more specific */
+};
+
+/* A search for the lines that match a request. */
+struct search {
+    const struct who *who;
+    const struct request_facts *facts;
+    struct body_needs
+        *needs; /* not NULL: what the body would say is taken to be in favour, and noted here */
+    uint64_t method;
+    unsigned level;
+    struct choice any, granted, anonymous;
+    const struct rule *never; /* the first in the text */
+    bool unsure;              /* something was noted */
+    uint64_t sizes;           /* the greatest limit that a body's size is compared with */
+};
+
+/* Whether and why who may connect. */
+struct verdict judge_door(const struct policy *p, const struct who *who, bool tls,
+                          const struct authority *a, const struct host_facts *host);
+/* Fills in what the search found. */
+void judge_search(const struct policy *p, const struct host_facts *host, struct search *search);
+
+#endif

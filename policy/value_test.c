@@ -1,0 +1,168 @@
+#include "policy/value_test.h"
+
+#include <stdlib.h>
+
+enum { NUMBER_SIZE = 64 };
+
+/* ---- numbers ---- */
+
+static size_t digits_at(struct view v, size_t i) {
+    while (i < v.n && is_digit(v.p[i]))
+        i++;
+    return i;
+}
+
+bool number_is_good(struct view v) {
+    size_t i = v.n > 0 && v.p[0] == '-', end = digits_at(v, i);
+    if (end == i || (v.p[i] == '0' && end > i + 1))
+        return false;
+    if (end < v.n && v.p[end] == '.') {
+        i = end + 1;
+        end = digits_at(v, i);
+        if (end == i)
+            return false;
+    }
+    if (end < v.n && (v.p[end] == 'e' || v.p[end] == 'E')) {
+        i = end + 1;
+        i += i < v.n && (v.p[i] == '+' || v.p[i] == '-');
+        end = digits_at(v, i);
+        if (end == i)
+            return false;
+    }
+    return end == v.n;
+}
+
+enum answer { NO, YES, UNDECIDED };
+
+/* As most servers read them: 1, 1.0 and 10e-1 are one number. */
+static enum answer same_number(struct view a, struct view b) {
+    char x[NUMBER_SIZE], y[NUMBER_SIZE];
+    if (!number_is_good(a) || !number_is_good(b))
+        return NO;
+    if (view_cstr(a, x, sizeof x) != 0 || view_cstr(b, y, sizeof y) != 0)
+        return UNDECIDED;
+    double p = strtod(x, NULL), q = strtod(y, NULL);
+    return p == q ? YES : NO;
+}
+
+/* ---- globs ---- */
+
+static bool bytes_match(uint8_t a, uint8_t b, bool fold) {
+    return a == b || (fold && to_lower(a) == to_lower(b));
+}
+
+static bool glob_matches(struct view glob, struct view text, bool fold) {
+    size_t g = 0, t = 0, star = SIZE_MAX, again = 0;
+    while (t < text.n) {
+        if (g < glob.n && glob.p[g] == '*') {
+            star = g++;
+            again = t;
+        } else if (g < glob.n && bytes_match(glob.p[g], text.p[t], fold)) {
+            g++;
+            t++;
+        } else if (star != SIZE_MAX) {
+            g = star + 1;
+            t = ++again;
+        } else {
+            return false;
+        }
+    }
+    while (g < glob.n && glob.p[g] == '*')
+        g++;
+    return g == glob.n;
+}
+
+bool glob_match(struct view glob, struct view text) {
+    return glob_matches(glob, text, false);
+}
+
+/* ---- a text: of the query, a field, a form ---- */
+
+static bool is_boolean(struct view v) {
+    return view_equal(v, VIEW("true")) || view_equal(v, VIEW("false"));
+}
+
+static bool texts_equal(const struct test_value *wanted, struct view text, bool widely) {
+    if (!widely)
+        return view_equal(wanted->text, text);
+    return view_equal_nocase(wanted->text, text) ||
+           (wanted->type == BODY_NUMBER && same_number(wanted->text, text) != NO);
+}
+
+static bool text_has_type(enum body_type type, struct view text, bool widely) {
+    switch (type) {
+    case BODY_STRING:
+        return true;
+    case BODY_NUMBER:
+        return number_is_good(text);
+    case BODY_BOOLEAN:
+        return is_boolean(text);
+    default:
+        return widely && (text.n == 0 || view_equal(text, VIEW("null")));
+    }
+}
+
+bool test_text(const struct test *t, struct view text, bool widely) {
+    switch (t->kind) {
+    case TEST_PRESENT:
+        return true;
+    case TEST_TYPE:
+        return text_has_type(t->type, text, widely);
+    case TEST_GLOB:
+        return glob_matches(t->glob, text, widely);
+    case TEST_VALUES:
+        break;
+    }
+    for (size_t i = 0; i < t->n_values; i++)
+        if (texts_equal(&t->values[i], text, widely))
+            return true;
+    return false;
+}
+
+/* ---- a JSON value ---- */
+
+static bool values_equal(const struct test_value *wanted, const struct body_value *v, bool widely) {
+    if (widely && v->type < BODY_ARRAY)
+        return texts_equal(wanted, v->type == BODY_NULL ? VIEW("null") : v->value, true);
+    if (wanted->type != v->type)
+        return false;
+    if (v->type == BODY_NUMBER)
+        return same_number(wanted->text, v->value) == YES;
+    return v->type == BODY_NULL || view_equal(wanted->text, v->value);
+}
+
+bool test_body_value(const struct test *t, const struct body_value *v, bool widely) {
+    if (v->type == BODY_TEXT)
+        return test_text(t, v->value, widely);
+    switch (t->kind) {
+    case TEST_PRESENT:
+        return true;
+    case TEST_TYPE:
+        return t->type == v->type;
+    case TEST_GLOB:
+        return v->type == BODY_STRING
+                   ? glob_matches(t->glob, v->value, widely)
+                   : widely && v->type < BODY_ARRAY && glob_matches(t->glob, v->value, true);
+    case TEST_VALUES:
+        break;
+    }
+    for (size_t i = 0; i < t->n_values; i++)
+        if (values_equal(&t->values[i], v, widely))
+            return true;
+    return false;
+}
+
+/* ---- two tests ---- */
+
+/* Widely: two values that could be taken for one are in common. */
+bool tests_exclude(const struct test *a, const struct test *b) {
+    if (a->kind == TEST_TYPE && b->kind == TEST_TYPE)
+        return a->type != b->type && a->type != BODY_STRING && b->type != BODY_STRING;
+    if (a->kind != TEST_VALUES || b->kind != TEST_VALUES)
+        return false;
+    for (size_t i = 0; i < a->n_values; i++)
+        for (size_t k = 0; k < b->n_values; k++)
+            if (texts_equal(&a->values[i], b->values[k].text, true))
+                return false;
+    return true;
+}

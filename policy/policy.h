@@ -131,7 +131,7 @@ struct verdict policy_judge(const struct policy *p, const struct request_facts *
 /*
  * Whether the verdict depends on a body that f does not have: by its head the request may be
  * allowed, and a line that is still in question asks for the body. Then *needs says what must be read, and
- * policy_judge is asked again with f->body. False: the verdict is final without it.
+ * policy_judge is asked again with f->body. False: whether it is allowed is settled without it.
  */
 bool policy_body_needs(const struct policy *p, const struct request_facts *f,
                        struct body_needs *needs);

@@ -38,6 +38,8 @@ static void unknown_operation(struct checker *c, const struct service *s, const 
     struct guess guess = guess_of(g->operation);
     for (const struct operation *o = s->operations; o; o = o->next)
         guess_offer(&guess, o->name);
+    for (size_t i = 0; grant_term(i); i++)
+        guess_offer(&guess, view_str(grant_term(i)));
     if (!s->broken)
         errors_add(c->errors, g->operation_at, "the service '%.*s' has no operation '%.*s'%s",
                    VIEW_ARG(s->name), WORD_ARG(g->operation), guess_text(&guess));

@@ -28,7 +28,6 @@ static int run(const struct policy *p, const struct expectation *e, struct verdi
                       .fields = e->fields,
                       .n_fields = e->n_fields,
                       .type = e->type,
-                      .has_body = e->has_body,
                       .body = e->body};
     struct who all = who_of(e->service ? &e->service->everything : NULL);
     const struct who *who = e->sandbox.n ? NULL : &all;

@@ -80,6 +80,10 @@ static const struct term {
 
 enum { TERMS = sizeof terms / sizeof terms[0] };
 
+const char *grant_term(size_t i) {
+    return i < TERMS ? terms[i].word : NULL;
+}
+
 static size_t term_at(const struct lexer *l) {
     size_t i = 0;
     while (i < TERMS && !lexer_at_word(l, terms[i].word))

@@ -217,6 +217,8 @@ struct policy {
 /* reader.c: texts to lists. ERR_MEMORY; other errors only in errors. */
 MUST_USE int policy_read(struct policy *p, struct view text, const char *file,
                          const struct policy_files *files, struct policy_errors *errors);
+/* reader_sandbox.c: the i-th word for a term of a grant, for suggestions; NULL beyond the last. */
+const char *grant_term(size_t i);
 /* check.c: resolves names, and finds what contradicts itself. The same results. */
 MUST_USE int policy_check(struct policy *p, struct policy_errors *errors);
 /* check_grants.c: what blocks grant, and what their layers leave to each sandbox. The same results. */

@@ -102,8 +102,7 @@ struct request {
     struct buf raw, path, value; /* target as sent, as parsed; a field with a credential */
     struct target target;
     struct materials materials;
-    struct body_facts body;
-    bool body_known, elsewhere;
+    bool elsewhere;
 };
 
 /* Services that cover the same host and port have the same credentials, so the first one does. */
@@ -181,8 +180,14 @@ static struct request_facts facts_of(const struct request *r) {
         .n_fields = r->n_fields,
         .length_known = true,
         .length = t->body.n,
-        .body = r->body_known ? &r->body : NULL,
     };
+}
+
+static bool needs_body(const struct request *r) {
+    struct request_facts facts = facts_of(r);
+    struct body_needs needs;
+    return r->who ? body_needs_who(r->policy, r->who, &facts, &needs)
+                  : policy_body_needs(r->policy, &facts, &needs);
 }
 
 static struct verdict judge_request(const struct request *r) {
@@ -303,6 +308,10 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
         return err;
     find_materials(r);
     set_origins(r);
+    if (needs_body(r)) {
+        *why = "the verdict depends on what the body says, which cannot be tried yet";
+        return ERR_BAD;
+    }
     *out = judge_request(r);
     return 0;
 }

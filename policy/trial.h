@@ -26,8 +26,7 @@ struct trial {
     const struct field *fields; /* a value that is a placeholder counts as ours */
     size_t n_fields;
     struct view type; /* of the body, as if it stood in Content-Type; empty: not said */
-    bool has_body;
-    struct view body;
+    struct view body; /* its size counts; a verdict that depends on what it says cannot be tried */
 };
 
 /*

@@ -1,0 +1,703 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "policy/errors.h"
+#include "policy/policy.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct policy_errors errors;
+
+static void fail_with_errors(const char *text) {
+    struct buf shown;
+    buf_init(&shown, 65536);
+    for (size_t i = 0; i < errors.n; i++)
+        errors_show(&errors.at[i], view_str(text), &shown);
+    fail_msg("%s\n%.*s", text, VIEW_ARG(buf_view(&shown)));
+}
+
+static struct policy *load(const char *text) {
+    struct policy *p = NULL;
+    if (policy_load(view_str(text), "policy", &p, &errors) != 0)
+        fail_with_errors(text);
+    return p;
+}
+
+static void loads(const char *text) {
+    policy_free(load(text));
+}
+
+#define R0 "operation r { GET / }"
+#define S "service a { host a.test\n"
+#define K "credential k { in header x-key }\n"
+
+/* ---- what holds, said by expectations ---- */
+
+static void pn_10_templates_take_one_segment_and_int_digits_only(void **state) {
+    (void)state;
+    loads(S "operation r { GET /repos/{owner}/{repo}/issues/{n:int}; GET /x/{id} }\n"
+            "expect allow GET /repos/me/r/issues/42\n"
+            "expect deny  GET /repos/me/r/issues/4x\n"
+            "expect deny  GET /repos/me/r/issues/42/\n"
+            "expect deny  GET /repos/me/issues/42\n"
+            "expect deny  GET /repos/me/r/s/issues/42\n"
+            "expect allow GET /x/%7Bid%7D\n"
+            "expect deny  GET /x }\n");
+    /* A quoted path is what it says. */
+    loads(S "operation r { GET \"/x/{id}\" }\n"
+            "expect allow GET /x/{id}\nexpect deny GET /x/7 }\n");
+    /* In never lines the digits are read as widely as names. */
+    loads(S "operation r { GET /** }\nnever { GET /x/{n:int} }\n"
+            "expect deny GET /x/7 reason never\nexpect deny GET /x/7.json reason never\n"
+            "expect deny GET /x/%37/ reason never\nexpect allow GET /x/a7 }\n");
+}
+
+static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
+    (void)state;
+    loads(S "operation r { GET /x { query mode is read } }\n"
+            "operation s { GET /y { query page is number; query only } }\n"
+            "operation t { GET /z { no query debug } }\n"
+            "operation u { GET /g { query file matches *.txt } }\n"
+            "operation v { GET /i { query sort in [name, \"last update\",\n date] } }\n"
+            "expect allow GET /x?mode=read\n"
+            "expect allow GET /x?mode=re%61d&other=1\n"
+            "expect allow GET /x?mode=read&mode=read\n"
+            "expect deny  GET /x\n"
+            "expect deny  GET /x?mode\n"
+            "expect deny  GET /x?mode=read&mode=write\n"
+            "expect deny  GET /x?mode=write&mode=read\n"
+            "expect deny  GET \"/x?mode=read;mode=write\"\n"
+            "expect deny  GET \"/x?a=1;mode=write&mode=read\"\n"
+            "expect deny  GET /x?mode=read&mode[]=write\n"
+            "expect deny  GET /x?mode=read&MODE=write\n"
+            "expect deny  GET /x?mode=read&mo%64e=write\n"
+            "expect deny  GET /x?MODE=read\n"
+            "expect allow GET /y?page=7\n"
+            "expect deny  GET /y?page=07\n"
+            "expect deny  GET /y?page=7&extra=1\n"
+            "expect allow GET /z\n"
+            "expect allow GET /z?x=debug\n"
+            "expect deny  GET /z?debug=\n"
+            "expect deny  GET /z?Debug=1\n"
+            "expect deny  GET \"/z?x=1;debug=1\"\n"
+            "expect allow GET /g?file=a%20b.txt\n"
+            "expect deny  GET /g?file=a.txt.exe\n"
+            "expect allow GET /i?sort=last+update\n"
+            "expect deny  GET /i?sort=size }\n");
+    loads(S "operation r { GET /** }\nnever { GET /x { query mode is write } }\n"
+            "expect allow GET /x?mode=read\n"
+            "expect deny  GET /x?mode=read&mode=write reason never\n"
+            "expect deny  GET /x?MODE=Write reason never\n"
+            "expect deny  GET \"/x?a=1;mode=write\" reason never\n"
+            "expect deny  GET /x?mode[]=write reason never }\n");
+}
+
+static void sf_04_fields_and_types_are_conditions(void **state) {
+    (void)state;
+    loads(S "accept destinations\n"
+            "operation r { PUT /x { no header x-amz-copy-source; content-type text/plain } }\n"
+            "operation s { GET /y { header accept in [text/plain, application/json] } }\n"
+            "operation t { POST /s { body at most 4 }; POST /b { body /x } }\n"
+            "expect allow POST /s body '1234'\n"
+            "expect deny  POST /s body '12345'\n"
+            "expect deny  POST /b\n"
+            "expect allow PUT /x type text/plain\n"
+            "expect allow PUT /x type 'Text/Plain; charset=utf-8'\n"
+            "expect deny  PUT /x\n"
+            "expect deny  PUT /x type application/json\n"
+            "expect deny  PUT /x type text/plain header 'content-type: text/html'\n"
+            "expect deny  PUT /x type text/plain header 'x-amz-copy-source: /b/y'\n"
+            "expect deny  PUT /x type text/plain header 'X_Amz_Copy_Source: /b/y'\n"
+            "expect allow GET /y header 'accept: text/plain'\n"
+            "expect deny  GET /y header 'accept: text/plain' header 'accept: text/html'\n"
+            "expect deny  GET /y }\n");
+    loads(S "operation r { * /** }\nnever { * /** { header x-callback matches 'https://*' } }\n"
+            "expect allow GET /y header 'x-callback: none'\n"
+            "expect deny  GET /y header 'x-callback: none' header 'X-Callback: https://e.test/' "
+            "reason never\n"
+            "expect deny  GET /y header 'x_callback: none, HTTPS://e.test/' reason never }\n");
+}
+
+static void gf_01_gf_03_git_is_judged_by_repository_on_both_steps(void **state) {
+    (void)state;
+    loads(S "operation fetch { git fetch acme/widgets acme/{repo} }\n"
+            "operation push { git push acme/widgets }\n"
+            "operation any { git case-folded fetch Big/Repo }\n"
+            "never { git push evil/** }\n"
+            "expect allow GET  /acme/widgets/info/refs?service=git-upload-pack\n"
+            "expect allow GET  /acme/widgets.git/info/refs?service=git-upload-pack\n"
+            "expect allow POST /acme/widgets.git/git-upload-pack\n"
+            "expect allow GET  /acme/other.git/info/refs?service=git-upload-pack\n"
+            "expect deny  GET  /acme/other/info/refs?service=git-receive-pack\n"
+            "expect deny  POST /acme/other/git-receive-pack\n"
+            "expect allow GET  /acme/widgets/info/refs?service=git-receive-pack\n"
+            "expect allow GET  /acme/widgets/info/refs?service=git%2Dreceive%2Dpack\n"
+            "expect allow POST /acme/widgets/git-receive-pack\n"
+            "expect deny  POST /attacker/x/git-receive-pack\n"
+            "expect deny  GET  "
+            "/acme/widgets/info/refs?service=git-upload-pack&service=git-upload-pack\n"
+            "expect deny  GET  "
+            "/acme/widgets/info/refs?service=git-upload-pack&service=git-receive-pack\n"
+            "expect deny  GET  /acme/widgets/info/refs\n"
+            "expect deny  GET  /acme/widgets/HEAD\n"
+            "expect deny  GET  /acme/widgets/objects/info/packs\n"
+            "expect deny  GET  /ACME/widgets/info/refs?service=git-upload-pack\n"
+            "expect allow GET  /bIG/rEPO.git/info/refs?service=git-upload-pack\n"
+            "expect deny  POST /evil/x.git/git-receive-pack reason never }\n"
+            "sandbox s { grant a read }\n"
+            "expect allow as s POST https://a.test/acme/widgets/git-upload-pack\n"
+            "expect deny  as s POST https://a.test/acme/widgets/git-receive-pack reason "
+            "operation_not_granted\n");
+}
+
+static void pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed(void **state) {
+    (void)state;
+    loads(S "path allow encoded-slash\noperation r { GET /@scope%2Fpkg; GET /p/{id} }\n"
+            "never { * /p/secret/** }\n"
+            "expect allow GET /@scope%2fpkg\n"
+            "expect allow GET /p/group%2Fproject\n"
+            "expect deny  GET /@scope/pkg\n"
+            "expect deny  GET /p/a/b\n"
+            "expect deny  GET /p/secret%2Fx reason never }\n");
+    static const char *const refused[] = {"/p/a%2F..%2Fb", "/p/%2Fa", "/p/a%2F%2Fb", "/p/a%5Cb"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char text[256];
+        struct policy *p;
+        snprintf(text, sizeof text,
+                 S "path allow encoded-slash\noperation r { GET /** }\n"
+                   "expect deny GET %s }",
+                 refused[i]);
+        assert_int_equal(policy_load(view_str(text), "policy", &p, &errors), ERR_BAD);
+        assert_non_null(strstr(errors.at[0].text, "path ")); /* no request at all */
+    }
+}
+
+static void the_most_specific_rule_picks_the_credential(void **state) {
+    (void)state;
+    /* `with ours` puts the credential of the operation into its place. */
+    loads(S "credential wide { in header x-wide }\n"
+            "credential fine { in header x-fine; for one two }\n"
+            "operation all-of-it { GET /v1/** }\n"
+            "operation one { GET /v1/items/{id} }\n"
+            "operation two { GET /v1/** { query fine } }\n"
+            "expect allow GET /v1/items/7\n"
+            "expect allow GET /v1/other\n"
+            "expect allow GET /v1/other?fine=1\n"
+            "expect deny  with none GET /v1/items/7 reason credential_missing\n"
+            "}\n"
+            "sandbox some { grant a all-of-it }\n"
+            "sandbox both { grant a all }\n"
+            "expect allow as some GET https://a.test/v1/items/7\n");
+    struct policy *p = load(S "credential wide { in header x-wide }\n"
+                              "credential fine { in header x-fine; for one }\n"
+                              "operation all-of-it { GET /v1/** }\n"
+                              "operation one { GET /v1/items/{id} } }\n"
+                              "sandbox some { grant a all-of-it }\nsandbox both { grant a all }\n");
+    struct authority a;
+    assert_int_equal(authority_parse(VIEW("a.test"), 443, &a, NULL), 0);
+    static const struct {
+        const char *sandbox, *path, *field, *credential;
+        enum reason reason;
+    } cases[] = {
+        {"both", "/v1/items/7", "x-fine", "fine", REASON_ALLOWED},
+        {"both", "/v1/items/7", "x-wide", "wide", REASON_PLACEHOLDER_WRONG_DESTINATION},
+        {"both", "/v1/items", "x-wide", "wide", REASON_ALLOWED},
+        {"both", "/v1/items", "x-fine", "fine", REASON_PLACEHOLDER_WRONG_DESTINATION},
+        {"some", "/v1/items/7", "x-wide", "wide", REASON_ALLOWED},
+        {"some", "/v1/items/7", "x-fine", "fine", REASON_PLACEHOLDER_WRONG_DESTINATION},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct target t = {.path = view_str(cases[i].path)};
+        struct materials m = {.n = 1};
+        m.at[0] = (struct material){.place = PLACE_HEADER,
+                                    .name = view_str(cases[i].field),
+                                    .origin = ORIGIN_OURS,
+                                    .credential = view_str(cases[i].credential)};
+        struct request_facts f = {.sandbox = view_str(cases[i].sandbox),
+                                  .tls = true,
+                                  .authority = &a,
+                                  .method = VIEW("GET"),
+                                  .target = &t,
+                                  .materials = &m};
+        struct verdict v = policy_judge(p, &f);
+        if (v.reason != cases[i].reason)
+            fail_msg("case %zu: %s", i, reason_info(v.reason)->code);
+        if (v.allow)
+            assert_true(view_equal(verdict_credential(&v), view_str(cases[i].credential)));
+    }
+    assert_true(policy_lends(p, VIEW("some"), VIEW("wide"), &a));
+    assert_false(policy_lends(p, VIEW("some"), VIEW("fine"), &a));
+    policy_free(p);
+}
+
+/* ---- the body ---- */
+
+static struct authority a_test;
+
+static struct request_facts post(const struct target *t, const struct body_facts *body) {
+    static struct materials none;
+    static const struct field no_fields[1];
+    return (struct request_facts){.sandbox = VIEW("s"),
+                                  .tls = true,
+                                  .authority = &a_test,
+                                  .method = VIEW("POST"),
+                                  .target = t,
+                                  .materials = &none,
+                                  .fields = no_fields,
+                                  .length_known = true,
+                                  .length = 10,
+                                  .body = body};
+}
+
+static enum reason judge_body(const struct policy *p, const char *path,
+                              const struct body_facts *body) {
+    struct target t = {.path = view_str(path)};
+    struct request_facts f = post(&t, body);
+    return policy_judge(p, &f).reason;
+}
+
+static struct body_value value(const struct policy *p, const char *pointer, enum body_type type,
+                               const char *text) {
+    for (uint16_t i = 0; policy_body_pointer(p, i).n > 0; i++)
+        if (view_equal(policy_body_pointer(p, i), view_str(pointer)))
+            return (struct body_value){.pointer = i, .type = type, .value = view_str(text)};
+    fail_msg("nobody asks for %s", pointer);
+    return (struct body_value){0};
+}
+
+static void ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it(void **state) {
+    (void)state;
+    struct policy *p =
+        load(S "operation r { POST /v1 { body /model in [a, b, 5]; body /stream is "
+               "boolean; no body /tools/*/url } }\n"
+               "never { POST /n { body /from matches *@evil.test } } \n"
+               "operation n { POST /n }\n"
+               "operation q { POST /q { body at most 10 } } }\nsandbox s { grant a all }");
+    struct {
+        struct body_value values[3];
+        size_t n;
+        enum reason reason;
+    } cases[] = {
+        {{value(p, "/model", BODY_STRING, "a"), value(p, "/stream", BODY_BOOLEAN, "true")},
+         2,
+         REASON_ALLOWED},
+        {{value(p, "/model", BODY_NUMBER, "5.0"), value(p, "/stream", BODY_TEXT, "true")},
+         2,
+         REASON_ALLOWED},
+        {{value(p, "/model", BODY_STRING, "5"), value(p, "/stream", BODY_BOOLEAN, "true")},
+         2,
+         REASON_OPERATION_NOT_ALLOWED},
+        {{value(p, "/model", BODY_STRING, "c"), value(p, "/stream", BODY_BOOLEAN, "true")},
+         2,
+         REASON_OPERATION_NOT_ALLOWED},
+        {{value(p, "/model", BODY_STRING, "a"), value(p, "/stream", BODY_STRING, "true")},
+         2,
+         REASON_OPERATION_NOT_ALLOWED},
+        {{value(p, "/model", BODY_STRING, "a")}, 1, REASON_OPERATION_NOT_ALLOWED},
+        {{value(p, "/model", BODY_STRING, "a"), value(p, "/stream", BODY_BOOLEAN, "true"),
+          value(p, "/tools/*/url", BODY_STRING, "https://evil.test/")},
+         3,
+         REASON_OPERATION_NOT_ALLOWED},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct body_facts body = {.size = 10, .values = cases[i].values, .n_values = cases[i].n};
+        if (judge_body(p, "/v1", &body) != cases[i].reason)
+            fail_msg("case %zu", i);
+    }
+    /* What only a careless reader takes for the member is there, and is not. */
+    struct body_facts body = {.size = 10, .values = cases[0].values, .n_values = 2};
+    cases[0].values[0].alike = true;
+    assert_int_equal(judge_body(p, "/v1", &body), REASON_OPERATION_NOT_ALLOWED);
+    cases[0].values[0].alike = false;
+    body.unclear = true;
+    assert_int_equal(judge_body(p, "/v1", &body), REASON_OPERATION_NOT_ALLOWED);
+    assert_int_equal(judge_body(p, "/v1", NULL), REASON_OPERATION_NOT_ALLOWED);
+    /* never lines read it the other way round */
+    assert_int_equal(judge_body(p, "/n", NULL), REASON_NEVER);
+    assert_int_equal(judge_body(p, "/n", &body), REASON_NEVER);
+    struct body_value from = value(p, "/from", BODY_STRING, "me@good.test");
+    struct body_facts mail = {.size = 10, .values = &from, .n_values = 1};
+    assert_int_equal(judge_body(p, "/n", &mail), REASON_ALLOWED);
+    from.value = VIEW("me@EVIL.test");
+    assert_int_equal(judge_body(p, "/n", &mail), REASON_NEVER);
+    assert_int_equal(judge_body(p, "/q", NULL), REASON_ALLOWED);
+    policy_free(p);
+}
+
+static void what_must_be_known_of_a_body_is_said(void **state) {
+    (void)state;
+    struct policy *p = load(S "operation r { POST /v1 { body /model is a; body /x } }\n"
+                              "operation q { POST /q { body at most 10 } }\n"
+                              "operation g { POST /g graphql query [viewer] }\n"
+                              "operation not-granted { POST /z { body /z } }\n"
+                              "never { POST /n/** { body /u } }\noperation n { POST /n/** } }\n"
+                              "sandbox s { grant a r q g n }");
+    struct body_needs needs;
+    struct target v1 = {.path = VIEW("/v1")}, q = {.path = VIEW("/q")}, g = {.path = VIEW("/g")};
+    struct target z = {.path = VIEW("/z")}, n = {.path = VIEW("/n/x")},
+                  other = {.path = VIEW("/o")};
+    struct request_facts f = post(&v1, NULL);
+    assert_true(policy_body_needs(p, &f, &needs));
+    assert_int_equal(needs.n_pointers, 2);
+    assert_true(view_equal(policy_body_pointer(p, needs.pointers[1]), VIEW("/x")));
+    assert_true(needs.limit == UINT64_MAX && !needs.graphql && !needs.rpc);
+    f.target = &q;
+    assert_false(policy_body_needs(p, &f, &needs));
+    f.length_known = false;
+    assert_true(policy_body_needs(p, &f, &needs));
+    assert_true(needs.limit == 10 && needs.n_pointers == 0);
+    f.target = &g;
+    assert_true(policy_body_needs(p, &f, &needs) && needs.graphql);
+    f.target = &n;
+    assert_true(policy_body_needs(p, &f, &needs) && needs.n_pointers == 1);
+    f.target = &z;
+    assert_false(policy_body_needs(p, &f, &needs));
+    f.target = &other;
+    assert_false(policy_body_needs(p, &f, &needs));
+    policy_free(p);
+}
+
+static void ap_01_ap_03_protocols_are_judged_by_every_call(void **state) {
+    (void)state;
+    struct policy *p = load(S "operation g { POST /g graphql query [viewer, node] }\n"
+                              "operation m { POST /m graphql mutation }\n"
+                              "operation j { POST /j jsonrpc [ping, tools/list] }\n"
+                              "operation c { POST /c mcp tools/call [search] }\n"
+                              "operation l { POST /c mcp tools/list }\n"
+                              "operation d { POST /d }\nnever { POST /d jsonrpc [drop] } }\n"
+                              "sandbox s { grant a all }");
+    struct view viewer[] = {VIEW("viewer")}, both[] = {VIEW("viewer"), VIEW("secrets")};
+    struct body_facts b = {.graphql = {true, GRAPHQL_QUERY, viewer, 1}};
+    assert_int_equal(judge_body(p, "/g", &b), REASON_ALLOWED);
+    assert_int_equal(judge_body(p, "/m", &b), REASON_OPERATION_NOT_ALLOWED);
+    b.graphql = (struct graphql_facts){true, GRAPHQL_QUERY, both, 2};
+    assert_int_equal(judge_body(p, "/g", &b), REASON_OPERATION_NOT_ALLOWED);
+    b.graphql = (struct graphql_facts){true, GRAPHQL_MUTATION, viewer, 1};
+    assert_int_equal(judge_body(p, "/g", &b), REASON_OPERATION_NOT_ALLOWED);
+    b.graphql.known = false;
+    assert_int_equal(judge_body(p, "/g", &b), REASON_OPERATION_NOT_ALLOWED);
+    static const struct rpc_call ping[] = {{{(const uint8_t *)"ping", 4}, {NULL, 0}}};
+    static const struct rpc_call batch[] = {{{(const uint8_t *)"ping", 4}, {NULL, 0}},
+                                            {{(const uint8_t *)"drop", 4}, {NULL, 0}}};
+    static const struct rpc_call tools[] = {
+        {{(const uint8_t *)"tools/call", 10}, {(const uint8_t *)"search", 6}},
+        {{(const uint8_t *)"tools/call", 10}, {(const uint8_t *)"delete", 6}}};
+    b.rpc = (struct rpc_facts){true, false, ping, 1};
+    assert_int_equal(judge_body(p, "/j", &b), REASON_ALLOWED);
+    assert_int_equal(judge_body(p, "/d", &b), REASON_ALLOWED);
+    b.rpc = (struct rpc_facts){true, true, batch, 2};
+    assert_int_equal(judge_body(p, "/j", &b), REASON_OPERATION_NOT_ALLOWED);
+    assert_int_equal(judge_body(p, "/d", &b), REASON_NEVER);
+    b.rpc = (struct rpc_facts){true, true, NULL, 0};
+    assert_int_equal(judge_body(p, "/j", &b), REASON_OPERATION_NOT_ALLOWED);
+    b.rpc = (struct rpc_facts){true, false, tools, 1};
+    assert_int_equal(judge_body(p, "/c", &b), REASON_ALLOWED);
+    b.rpc = (struct rpc_facts){true, false, tools + 1, 1};
+    assert_int_equal(judge_body(p, "/c", &b), REASON_OPERATION_NOT_ALLOWED);
+    b.rpc = (struct rpc_facts){true, true, tools, 1}; /* MCP has no batches */
+    assert_int_equal(judge_body(p, "/c", &b), REASON_OPERATION_NOT_ALLOWED);
+    policy_free(p);
+}
+
+/* ---- files, layers, sandboxes, grants ---- */
+
+struct file {
+    const char *name, *text;
+};
+
+static int read_file(void *ctx, const char *from, struct view path, struct buf *out, char *name,
+                     size_t size, const char **why) {
+    (void)from;
+    *why = "there is no such file";
+    for (const struct file *f = ctx; f->name; f++)
+        if (view_equal(path, view_str(f->name))) {
+            buf_put_str(out, f->text);
+            return view_cstr(path, name, size);
+        }
+    return ERR_MISSING;
+}
+
+static int load_files(const char *text, struct file *files, struct policy **p) {
+    struct policy_files reader = {read_file, files};
+    return policy_load_files(view_str(text), "policy", &reader, p, &errors);
+}
+
+static void included_files_are_read_and_errors_name_them(void **state) {
+    (void)state;
+    struct policy *p;
+    struct file files[] = {{"b", "service b { host b.test; operation r { GET / } }\ninclude c"},
+                           {"c", "service c { host c.test; operation r { GET / } }"},
+                           {"wrong", "\nservice d { hots d.test }"},
+                           {"self", "include self"},
+                           {NULL, NULL}};
+    assert_int_equal(load_files("include b\nsandbox s { grant b all; grant c all }", files, &p), 0);
+    policy_free(p);
+    assert_int_equal(load_files("include wrong\nfoo", files, &p), ERR_BAD);
+    assert_int_equal(errors.total, 2);
+    assert_string_equal(errors.at[0].at.file, "policy");
+    assert_string_equal(errors.at[1].at.file, "wrong");
+    assert_int_equal(errors.at[1].at.line, 2);
+    assert_int_equal(load_files("include self", files, &p), ERR_BAD);
+    assert_non_null(strstr(errors.at[0].text, "'self' includes itself"));
+    assert_int_equal(load_files("include c\ninclude c", files, &p), ERR_BAD);
+    assert_non_null(strstr(errors.at[0].text, "'c' is included twice"));
+    assert_int_equal(load_files("include d", files, &p), ERR_BAD);
+    assert_non_null(strstr(errors.at[0].text, "there is no such file"));
+}
+
+static const char *const two_operations =
+    "service a { host a.test; operation r { GET / }; operation w { PUT / } }\n";
+
+static void wc_07_a_lower_layer_only_narrows(void **state) {
+    (void)state;
+    struct policy *p;
+    struct file above[] = {
+        {"org", "layer organisation\nsandbox w { grant a r }\nsandbox ci-* { grant a all }"},
+        {NULL, NULL}};
+    char text[1024];
+    snprintf(text, sizeof text,
+             "include org\n%s"
+             "sandbox w { grant a all }\nsandbox ci-1 { grant a w }\nsandbox ci-2* { grant a r }\n"
+             "expect allow as w GET https://a.test/\n"
+             "expect deny  as w PUT https://a.test/ reason operation_not_granted\n"
+             "expect deny  as ci-1 GET https://a.test/ reason operation_not_granted\n"
+             "expect allow as ci-1 PUT https://a.test/\n"
+             "expect allow as ci-22 GET https://a.test/\n"
+             "expect deny  as ci-22 PUT https://a.test/\n"
+             "expect allow as ci-9 PUT https://a.test/\n",
+             two_operations);
+    if (load_files(text, above, &p) != 0)
+        fail_with_errors(text);
+    assert_true(policy_has_sandbox(p, VIEW("ci-whatever")));
+    assert_false(policy_has_sandbox(p, VIEW("other")));
+    assert_false(policy_has_sandbox(p, VIEW("ci-/")));
+    policy_free(p);
+    snprintf(text, sizeof text, "include org\n%ssandbox x { grant a all }\n", two_operations);
+    assert_int_equal(load_files(text, above, &p), ERR_BAD);
+    assert_non_null(strstr(errors.at[0].text, "a layer above has sandboxes, and 'x' is not"));
+}
+
+static void globs_and_labels_give_rights(void **state) {
+    (void)state;
+    char text[1024];
+    snprintf(
+        text, sizeof text,
+        "%s"
+        "sandbox job-* { grant a r }\nsandbox job-x* { grant a w }\n"
+        "sandbox w label team nightly { }\nsandbox v label team { grant a w }\n"
+        "sandbox * label team { grant a r }\nsandbox * label team nightly { grant a w }\n"
+        "expect allow as job-1 GET https://a.test/\nexpect deny as job-1 PUT https://a.test/\n"
+        "expect deny as job-x1 GET https://a.test/\nexpect allow as job-x1 PUT https://a.test/\n"
+        "expect allow as w GET https://a.test/\nexpect allow as w PUT https://a.test/\n"
+        "expect allow as v GET https://a.test/\nexpect allow as v PUT https://a.test/\n",
+        two_operations);
+    loads(text);
+}
+
+static void grants_have_terms(void **state) {
+    (void)state;
+    struct policy *p =
+        load("service a { host a.test; operation r { GET / }; operation w { PUT / }\n"
+             "operation x { POST / } }\n"
+             "sandbox s {\ngrant a r\n"
+             "grant a w until 2027-01-31T12:00:00+01:00 uses 5 rate 10/m bytes out 1M "
+             "concurrent 2 note \"for the release\"\n}\n"
+             "sandbox o { grant a r mode observe }\n"
+             "expect allow as o PUT https://a.test/\n"
+             "expect deny as o with foreign PUT https://a.test/\n");
+    struct target root = {.path = VIEW("/")};
+    struct request_facts f = post(&root, NULL);
+    f.method = VIEW("GET");
+    struct verdict v = policy_judge(p, &f);
+    assert_true(v.allow && v.n_grants == 0);
+    f.method = VIEW("PUT");
+    v = policy_judge(p, &f);
+    assert_true(v.allow && v.n_grants == 1);
+    const struct grant_limits *g = grant_limits(v.grants[0]);
+    assert_true(g->until == 1801393200 && g->uses == 5 && g->rate == 10 && g->rate_seconds == 60 &&
+                g->bytes_out == 1 << 20 && g->concurrent == 2);
+    assert_true(grant_index(v.grants[0]) < policy_grants(p));
+    f.method = VIEW("POST");
+    assert_int_equal(policy_judge(p, &f).reason, REASON_OPERATION_NOT_GRANTED);
+    f.sandbox = VIEW("o");
+    v = policy_judge(p, &f);
+    assert_true(v.allow);
+    assert_int_equal(v.observed, REASON_OPERATION_NOT_GRANTED);
+    struct view sandbox, service;
+    struct position at;
+    assert_true(policy_observes(p, 0, &sandbox, &service, &at));
+    assert_true(view_equal(sandbox, VIEW("o")) && at.line == 7);
+    assert_false(policy_observes(p, 1, &sandbox, &service, &at));
+    policy_free(p);
+}
+
+static void guards_count_in_every_service_that_uses_them(void **state) {
+    (void)state;
+    loads("guard webhooks { * /**/hooks; POST /** { query callback } }\n" S
+          "operation all-of-it { * /** }\nnever guard webhooks\n"
+          "expect deny POST /x/hooks reason never\nexpect deny POST /y?callback=1 reason never\n"
+          "expect allow POST /y }\n"
+          "service b { host b.test; operation all-of-it { * /** }\nnever guard webhooks\n"
+          "expect deny GET /x/hooks reason never }\n"
+          "service c { host c.test; operation all-of-it { * /** }\nexpect allow GET /x/hooks }\n");
+}
+
+static void what_is_not_offered_yet_reaches_nothing(void **state) {
+    (void)state;
+    static const char *const asks[] = {"country DE AT", "asn not 64500", "upstream ca roots.pem",
+                                       "upstream client-certificate us", "tls splice"};
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 S "%s\n%s }\nsandbox s { grant a all }\n"
+                   "expect deny as s GET https://a.test/ reason not_offered\n",
+                 asks[i], i == 4 ? "" : R0);
+        loads(text);
+    }
+}
+
+static void countries_and_networks_match_what_is_known(void **state) {
+    (void)state;
+    struct policy *p = load(S "operation r { GET / }; country DE AT; asn not 64500 }\n"
+                              "sandbox s { grant a all }");
+    const struct service *s = policy_judge_host(p, VIEW("s"), true, &a_test).service;
+    assert_non_null(s);
+    assert_true(service_asks_location(s) && service_permits_location(s, VIEW("AT"), 1));
+    assert_false(service_permits_location(s, VIEW("US"), 1));
+    assert_false(service_permits_location(s, VIEW(""), 1));
+    assert_false(service_permits_location(s, VIEW("DE"), 64500));
+    assert_false(service_permits_location(s, VIEW("DE"), 0));
+    policy_free(p);
+}
+
+/* ---- what does not load ---- */
+
+struct bad_case {
+    const char *text;
+    uint32_t line, column;
+    const char *says;
+};
+
+#define R "operation r { GET / }\n"
+
+static const struct bad_case bad_cases[] = {
+    /* conditions */
+    {S "operation r { GET / { querry x } } }", 2, 23, "did you mean 'query'?"},
+    {S "operation r { GET / { query x iz 1 } } }", 2, 31, "'is', 'in' or 'matches'"},
+    {S "operation r { GET / { query x in 1 } } }", 2, 34, "expected '['"},
+    {S "operation r { GET / { query x in [] } } }", 2, 35, "expected a value"},
+    {S "operation r { GET / { query x in [a b] } } }", 2, 37, "expected ',' or ']'"},
+    {S "operation r { GET / { query x in [a, a] } } }", 2, 38, "'a' twice in a list"},
+    {S "operation r { GET / { body model } } }", 2, 28, "a pointer begins with '/'"},
+    {S "operation r { GET / { body /a~2 } } }", 2, 28, "behind '~' stands 0 or 1"},
+    {S "operation r { GET / { body at most 5X } } }", 2, 36, "such as 4096, 16K or 1M"},
+    {S "operation r { GET / { no content-type a/b } } }", 2, 23,
+     "'no' is for 'query', 'header' and 'body'"},
+    {S "operation r { GET / { content-type json } } }", 2, 36, "a media type such as"},
+    {S "operation r { POST / graphql qery } }", 2, 30, "did you mean 'query'?"},
+    {S "operation r { POST / mcp tools/list [x] } }", 2, 37, "'tools/call' only"},
+    {S "operation r { POST / jsonrpc ping } }", 2, 30, "expected '['"},
+    {S "operation r { GET /{id:str} } }", 2, 19, "or ':int'"},
+    {S "operation r { git pull acme/x } }", 2, 19, "expected 'fetch' or 'push'"},
+    {S "operation r { git fetch /acme/x } }", 2, 25, "without '/' before it"},
+    {S "operation r preset reed { GET / } }", 2, 20, "did you mean 'read'?"},
+    /* services */
+    {S R "tls spice }", 3, 5, "did you mean 'splice'?"},
+    {S R "clear; tls clear }", 3, 8, "a second word on TLS"},
+    {S R "alpn h2 }", 3, 6, "'h2' is not offered yet"},
+    {S R "country de }", 3, 9, "two capital letters"},
+    {S R "asn x }", 3, 5, "the number of an autonomous system"},
+    {S R "upstream pin sha256:00 }", 3, 14, "64 hexadecimal digits"},
+    {S R "path allow dot-segments }", 3, 12, "not offered yet"},
+    {S R "accept ours }", 3, 1, "this one has none"},
+    {S R "limit body lots }", 3, 12, "a size such as"},
+    {S "tls splice; " K "}", 2, 24, "cannot be spliced"},
+    {S "tls splice; " R "}", 2, 1, "nobody sees the requests of a spliced service"},
+    /* credentials */
+    {S R K "credential j { in query key }\n}", 4, 12, "a second credential without 'for'"},
+    {S R "credential k { in header x-key; for rr } }", 3, 37,
+     "no operation 'rr', did you mean 'r'?"},
+    {S R "credential k { in header x-a; for r }\ncredential j { in header x-b; for r } }", 4, 35,
+     "'r' has the credential 'k' already, in line 3"},
+    {S R "credential k { in header x-a; for r }\ncredential K { in header x-b } }", 4, 12,
+     "a second credential 'K'"},
+    {S R "credential k { in path 0 } }", 3, 24, "a path segment of 1 to 64"},
+    {S R "credential k { in json key } }", 3, 24, "a pointer to one member"},
+    {S R "credential k { in header x-a; at most 0 } }", 3, 39, "a number of 1 to"},
+    /* ties */
+    {S "credential k { in header x-a; for r }\ncredential j { in header x-b; for q }\n"
+       "operation r { GET /a/{x} }\noperation q { GET POST /a/* } }",
+     5, 15, "line 4 may match the same requests and is as specific"},
+    {S "credential k { in header x-a; for r }\noperation r { GET /a/**/b }\n"
+       "operation q { GET /a/**/b { query x }; GET /{x}/c; GET /a/**/{y} }\n"
+       "operation s { GET /a/**/b/ } }\n"
+       "service b { host a.test; credential k { in header x-a }\noperation z { GET /{b}/c } }",
+     7, 15, "none or 'k'?"},
+    /* guards */
+    {S R "never guard webhooks }", 3, 13, "there is no guard 'webhooks'"},
+    {"guard g { }", 1, 7, "a guard without a rule"},
+    {"guard g { GET / }\nguard G { GET / }", 2, 7, "a second guard 'G', the first is in line 1"},
+    /* grants */
+    {S R "}\nsandbox s { grant a r untill }", 4, 23, "did you mean 'until'?"},
+    {S R "}\nsandbox s { grant a r until 2027-02-29T00:00:00Z }", 4, 29, "expected a time such as"},
+    {S R "}\nsandbox s { grant a r rate 10 }", 4, 28, "a rate such as 5/s"},
+    {S R "}\nsandbox s { grant a r uses 1 uses 2 }", 4, 30, "a second 'uses' in a grant"},
+    {S R "}\nsandbox s { grant a r uses 1 r }", 4, 30, "'r' is no word of a grant"},
+    {S R "}\nsandbox s { grant a write }", 4, 21, "has no operation that writes"},
+    {S R "}\nsandbox a*b { grant a r }\nsandbox ab* { grant a r }", 5, 9,
+     "may match this and 'a*b'"},
+    {"sandbox a*/ { }", 1, 9, "is no name of sandboxes"},
+    /* files and layers */
+    {"sandbox s { }\nlayer project", 2, 1, "'layer' is the first statement"},
+    {"layer projekt", 1, 7, "did you mean 'project'?"},
+    {"include other", 1, 9, "other files are not read here"},
+    /* expectations */
+    {S "operation r { POST / { body /x } }\nexpect allow POST / body '{\"x\":1}' }", 3, 19,
+     "which cannot be tried yet"},
+    {S R "expect allow GET / header accept }", 3, 27, "expected a field such as"},
+    {S R "expect allow GET / reasn x }", 3, 20, "expected the end of the statement"},
+};
+
+static void these_words_are_refused_with_place_and_help(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof bad_cases / sizeof bad_cases[0]; i++) {
+        const struct bad_case *c = &bad_cases[i];
+        struct policy *p = NULL;
+        if (policy_load(view_str(c->text), "policy", &p, &errors) != ERR_BAD)
+            fail_msg("must not load: %s", c->text);
+        const struct policy_error *e = &errors.at[0];
+        if (errors.total != 1 || e->at.line != c->line || e->at.column != c->column ||
+            !strstr(e->text, c->says))
+            fail_with_errors(c->text);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pn_10_templates_take_one_segment_and_int_digits_only),
+        cmocka_unit_test(pn_08_all_occurrences_of_a_parameter_must_match),
+        cmocka_unit_test(sf_04_fields_and_types_are_conditions),
+        cmocka_unit_test(gf_01_gf_03_git_is_judged_by_repository_on_both_steps),
+        cmocka_unit_test(pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed),
+        cmocka_unit_test(the_most_specific_rule_picks_the_credential),
+        cmocka_unit_test(ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it),
+        cmocka_unit_test(what_must_be_known_of_a_body_is_said),
+        cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),
+        cmocka_unit_test(included_files_are_read_and_errors_name_them),
+        cmocka_unit_test(wc_07_a_lower_layer_only_narrows),
+        cmocka_unit_test(globs_and_labels_give_rights),
+        cmocka_unit_test(grants_have_terms),
+        cmocka_unit_test(guards_count_in_every_service_that_uses_them),
+        cmocka_unit_test(what_is_not_offered_yet_reaches_nothing),
+        cmocka_unit_test(countries_and_networks_match_what_is_known),
+        cmocka_unit_test(these_words_are_refused_with_place_and_help),
+    };
+    if (authority_parse(VIEW("a.test"), 443, &a_test, NULL) != 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -172,7 +172,7 @@ check-unit-file: ## the systemd unit's exposure score (2.0 at most is wanted)
 
 # ---- trying, installing, measuring ----
 
-.PHONY: deps demo install dist bench
+.PHONY: deps demo install dist bench bench-verdict
 deps: ## install the Debian packages that are missing
 	@bash dependencies.sh
 
@@ -183,6 +183,11 @@ demo: ## build, and show on loopback what exeat does; installs what is missing
 
 bench: all ## every figure of bench/README.md beside direct, relay and its peers, in one interleaved run
 	@bash bench/run.sh $(B)
+
+bench-verdict: $(LIBRARY) ## nanoseconds a verdict for 10, 1,000 and 100,000 operations, and what it allocates
+	@mkdir -p $(B)/bench
+	@$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -I. $(WARN) -o $(B)/bench/verdict bench/verdict.c $(LIBRARY) $(LIBS)
+	@$(B)/bench/verdict
 
 MANUALS := $(wildcard docs/man/*.[158])
 install: all ## install below DESTDIR and PREFIX

@@ -1,13 +1,11 @@
-#include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "policy/errors.h"
+#include "cli/policy_files.h"
 #include "policy/trial.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,31 +39,31 @@ static void put_errors_json(const struct policy_errors *errors, struct buf *out)
     buf_put_str(out, "]}\n");
 }
 
-static void put_errors(const struct policy_errors *errors, struct view text, struct buf *out) {
-    for (size_t i = 0; i < errors->n; i++)
-        errors_show(&errors->at[i], text, out);
+static void put_errors(const struct policy_errors *errors, struct view text, const char *path,
+                       struct buf *out) {
+    policy_file_errors(errors, text, path, out);
     if (errors->total > errors->n)
         buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
 }
 
 static int refuse_policy(const struct cli *cli, const struct policy_errors *errors,
-                         struct view text) {
+                         struct view text, const char *path) {
     struct buf out;
     buf_init(&out, OUTPUT_MAX);
     if (cli->json)
         put_errors_json(errors, &out);
     else
-        put_errors(errors, text, &out);
+        put_errors(errors, text, path, &out);
     print(cli->json ? stdout : stderr, &out);
     buf_free(&out);
     return EXIT_INVALID;
 }
 
 static int read_text(const char *path, struct buf *out) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
+    errno = 0;
+    int err = policy_file_read(path, out);
+    if (err != 0 && errno != 0)
         return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
-    int err = file_read(fd, POLICY_TEXT_MAX, out);
     return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_why(err)) : EXIT_YES;
 }
 
@@ -76,9 +74,9 @@ static int load(const struct cli *cli, const char *path, struct policy **out) {
     buf_init(&text, POLICY_TEXT_MAX + 4096);
     int code = read_text(path, &text);
     if (code == EXIT_YES) {
-        int err = policy_load(buf_view(&text), path, out, &errors);
+        int err = policy_file_load(buf_view(&text), path, out, &errors);
         if (err == ERR_BAD)
-            code = refuse_policy(cli, &errors, buf_view(&text));
+            code = refuse_policy(cli, &errors, buf_view(&text), path);
         else if (err != 0)
             code = cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
     }

@@ -188,6 +188,16 @@ static bool find_materials(struct exchange *ex) {
     return elsewhere;
 }
 
+/* Terms of grants that nobody counts yet, and observing that nobody tells of yet. */
+static void refuse_unoffered(struct verdict *v) {
+    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED))
+        return;
+    v->allow = false;
+    v->reason = v->observed != REASON_ALLOWED ? v->observed : REASON_NOT_OFFERED;
+    v->swap = -1;
+    v->swaps = 0;
+}
+
 void request_judge(struct exchange *ex) {
     bool elsewhere = find_materials(ex);
     struct request_facts facts = {.sandbox = view_str(ex->sandbox),
@@ -202,6 +212,7 @@ void request_judge(struct exchange *ex) {
                                   .length_known = ex->request.framing != FRAMING_CHUNKED,
                                   .length = ex->request.length};
     ex->verdict = policy_judge(ex->generation->policy, &facts);
+    refuse_unoffered(&ex->verdict);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
         ex->verdict.reason = REASON_BROKER_UNAVAILABLE;

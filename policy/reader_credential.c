@@ -107,7 +107,7 @@ static int read_in(void *source, struct lexer *l, const struct token *at) {
     struct policy_source *s = source;
     size_t which;
     (void)at;
-    if (lexer_at_word(l, "bearer")) {
+    if (lexer_at(l, TOKEN_WORD) && view_equal(l->token.text, VIEW("bearer"))) {
         errors_add(l->errors, l->token.at,
                    "a bearer token is written: in header authorization scheme bearer");
         return ERR_BAD;

@@ -1,0 +1,18 @@
+/*
+ * Policies out of files, with what they include.
+ */
+#ifndef CLI_POLICY_FILES_H
+#define CLI_POLICY_FILES_H
+
+#include "policy/policy.h"
+
+/* Appends the text of the file. ERR_MISSING, ERR_SYSTEM, ERR_LIMIT; errno says more. */
+MUST_USE int policy_file_read(const char *path, struct buf *out);
+/* policy_load_files of text, which is that of the file path. */
+MUST_USE int policy_file_load(struct view text, const char *path, struct policy **out,
+                              struct policy_errors *errors);
+/* errors_show of all of them, each with a line of its own file; text is that of the file path. */
+void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,
+                        struct buf *out);
+
+#endif

@@ -39,13 +39,6 @@ static void put_errors_json(const struct policy_errors *errors, struct buf *out)
     buf_put_str(out, "]}\n");
 }
 
-static void put_errors(const struct policy_errors *errors, struct view text, const char *path,
-                       struct buf *out) {
-    policy_file_errors(errors, text, path, out);
-    if (errors->total > errors->n)
-        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
-}
-
 static int refuse_policy(const struct cli *cli, const struct policy_errors *errors,
                          struct view text, const char *path) {
     struct buf out;
@@ -53,7 +46,7 @@ static int refuse_policy(const struct cli *cli, const struct policy_errors *erro
     if (cli->json)
         put_errors_json(errors, &out);
     else
-        put_errors(errors, text, path, &out);
+        policy_file_errors(errors, text, path, &out);
     print(cli->json ? stdout : stderr, &out);
     buf_free(&out);
     return EXIT_INVALID;

@@ -41,10 +41,11 @@ static int read_included(void *ctx, const char *from, struct view path, struct b
     return err;
 }
 
+const struct policy_files policy_files_of_disk = {read_included, NULL};
+
 int policy_file_load(struct view text, const char *path, struct policy **out,
                      struct policy_errors *errors) {
-    static const struct policy_files files = {read_included, NULL};
-    return policy_load_files(text, path, &files, out, errors);
+    return policy_load_files(text, path, &policy_files_of_disk, out, errors);
 }
 
 void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,
@@ -63,5 +64,7 @@ void policy_file_errors(const struct policy_errors *errors, struct view text, co
         }
         errors_show(&errors->at[i], main_file ? text : buf_view(&other), out);
     }
+    if (errors->total > errors->n)
+        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
     buf_free(&other);
 }

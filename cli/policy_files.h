@@ -6,6 +6,9 @@
 
 #include "policy/policy.h"
 
+/* What `include` means in files. */
+extern const struct policy_files policy_files_of_disk;
+
 /* Appends the text of the file. ERR_MISSING, ERR_SYSTEM, ERR_LIMIT; errno says more. */
 MUST_USE int policy_file_read(const char *path, struct buf *out);
 /* policy_load_files of text, which is that of the file path. */

@@ -3,6 +3,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/policy_files.h"
 #include "policy/errors.h"
 
 #include <errno.h>
@@ -97,16 +98,20 @@ struct loading {
     struct config config;
     struct policy *policy;
     struct policy_errors errors;
-    struct buf config_text, policy_text, anchors, lanes, hosts, own, why;
+    struct buf config_text, policy_text, packed, anchors, lanes, hosts, own, why;
 };
 
 static int load_policy(struct loading *l) {
     int result = load_file(l->config.policy, POLICY_TEXT_MAX, &l->policy_text, &l->why);
     if (result != 0)
         return result;
-    result = policy_load(buf_view(&l->policy_text), l->config.policy, &l->policy, &l->errors);
+    result = policy_load_packing(buf_view(&l->policy_text), l->config.policy, &policy_files_of_disk,
+                                 &l->packed, &l->policy, &l->errors);
+    if (result == ERR_LIMIT)
+        buf_printf(&l->why, "%s: with what it includes it has more than %d bytes\n",
+                   l->config.policy, POLICY_TEXT_MAX);
     if (result != 0) {
-        load_errors(&l->errors, buf_view(&l->policy_text), &l->why);
+        policy_file_errors(&l->errors, buf_view(&l->policy_text), l->config.policy, &l->why);
         return result;
     }
     result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
@@ -117,7 +122,7 @@ static int load_policy(struct loading *l) {
 static void put_bundle(const struct loading *l, struct buf *out) {
     struct bundle b = {.limits = l->config.limits,
                        .policy_file = view_str(l->config.policy),
-                       .policy_text = buf_view(&l->policy_text),
+                       .policy_text = buf_view(&l->packed),
                        .lanes = buf_view(&l->lanes),
                        .static_hosts = buf_view(&l->hosts),
                        .n_resolvers = l->config.n_resolvers,
@@ -136,6 +141,7 @@ int load_main(const char *config_file) {
     log_open("load", LOG_INFO);
     buf_init(&l.config_text, CONFIG_MAX);
     buf_init(&l.policy_text, POLICY_TEXT_MAX);
+    buf_init(&l.packed, POLICY_TEXT_MAX);
     buf_init(&l.anchors, ANCHORS_MAX);
     buf_init(&l.lanes, CONFIG_MAX);
     buf_init(&l.hosts, CONFIG_MAX);

@@ -1,6 +1,7 @@
 #include "policy/policy.h"
 
 #include "policy/errors.h"
+#include "policy/pack.h"
 #include "policy/rules.h"
 
 #include <stdlib.h>
@@ -42,7 +43,31 @@ int policy_load_files(struct view text, const char *file, const struct policy_fi
 
 int policy_load(struct view text, const char *file, struct policy **out,
                 struct policy_errors *errors) {
-    return policy_load_files(text, file, NULL, out, errors);
+    struct unpacker packed;
+    if (!pack_is(text))
+        return policy_load_files(text, file, NULL, out, errors);
+    struct view first;
+    struct policy_files files = unpack_begin(&packed, text, &first);
+    int err = policy_load_files(first, file, &files, out, errors);
+    if (err != 0 || unpack_is_whole(&packed))
+        return err;
+    errors_add(errors, (struct position){file, 1, 1}, "the packed text is cut off");
+    policy_free(*out);
+    *out = NULL;
+    return ERR_BAD;
+}
+
+int policy_load_packing(struct view text, const char *file, const struct policy_files *files,
+                        struct buf *packed, struct policy **out, struct policy_errors *errors) {
+    struct packer packer;
+    struct policy_files keeping = pack_begin(&packer, files, text, packed);
+    int err = policy_load_files(text, file, &keeping, out, errors);
+    pack_end(&packer, text);
+    if (err != 0 || buf_ok(packed))
+        return err;
+    policy_free(*out);
+    *out = NULL;
+    return ERR_LIMIT;
 }
 
 void policy_free(struct policy *p) {

@@ -58,12 +58,19 @@ struct policy_files {
 /*
  * Compiles text (named file in positions; the string must outlive the policy)
  * and checks its expectations. ERR_BAD with all errors of the text; ERR_MEMORY.
- * The policy copies what it needs. files NULL: `include` is an error.
+ * The policy copies what it needs. files NULL: `include` is an error, but where text is packed.
  */
 MUST_USE int policy_load(struct view text, const char *file, struct policy **out,
                          struct policy_errors *errors);
 MUST_USE int policy_load_files(struct view text, const char *file, const struct policy_files *files,
                                struct policy **out, struct policy_errors *errors);
+/*
+ * The same, and packed (empty) gets one text of all files, which policy_load reads like the first one. Also
+ * ERR_LIMIT: they do not fit.
+ */
+MUST_USE int policy_load_packing(struct view text, const char *file,
+                                 const struct policy_files *files, struct buf *packed,
+                                 struct policy **out, struct policy_errors *errors);
 void policy_free(struct policy *p);
 /*
  * The i-th host, in no certain order, whose star covers hosts of strangers, as its line admits with

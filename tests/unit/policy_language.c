@@ -450,6 +450,45 @@ static void included_files_are_read_and_errors_name_them(void **state) {
     assert_non_null(strstr(errors.at[0].text, "there is no such file"));
 }
 
+static void a_packed_policy_is_read_without_files(void **state) {
+    (void)state;
+    struct policy *p;
+    struct file files[] = {
+        {"b", "service b { host b.test; operation r { GET / } }\ninclude c"},
+        {"c", "service c { host c.test; operation r { GET / }\nnever { GET /n } }"},
+        {NULL, NULL}};
+    struct policy_files reader = {read_file, files};
+    struct view text = VIEW("include b\nsandbox s { grant b all; grant c all }");
+    struct buf packed, plain;
+    buf_init(&packed, POLICY_TEXT_MAX);
+    buf_init(&plain, POLICY_TEXT_MAX);
+    assert_int_equal(policy_load_packing(text, "policy", &reader, &packed, &p, &errors), 0);
+    policy_free(p);
+    assert_int_equal(policy_load(buf_view(&packed), "policy", &p, &errors), 0);
+    struct authority c;
+    assert_int_equal(authority_parse(VIEW("c.test"), 443, &c, NULL), 0);
+    struct target n = {.path = VIEW("/n")};
+    struct request_facts f = post(&n, NULL);
+    f.authority = &c;
+    f.method = VIEW("GET");
+    struct verdict v = policy_judge(p, &f);
+    assert_int_equal(v.reason, REASON_NEVER);
+    assert_string_equal(v.at.file, "c");
+    policy_free(p);
+    /* one file is its own text */
+    assert_int_equal(
+        policy_load_packing(VIEW("sandbox s { }"), "policy", &reader, &plain, &p, &errors), 0);
+    assert_true(view_equal(buf_view(&plain), VIEW("sandbox s { }")));
+    policy_free(p);
+    /* what is cut off is no policy */
+    for (size_t i = 6; i < buf_len(&packed); i++) {
+        int err = policy_load(view_head(buf_view(&packed), i), "policy", &p, &errors);
+        assert_int_equal(err, ERR_BAD);
+    }
+    buf_free(&packed);
+    buf_free(&plain);
+}
+
 static const char *const two_operations =
     "service a { host a.test; operation r { GET / }; operation w { PUT / } }\n";
 
@@ -689,6 +728,7 @@ int main(void) {
         cmocka_unit_test(what_must_be_known_of_a_body_is_said),
         cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),
         cmocka_unit_test(included_files_are_read_and_errors_name_them),
+        cmocka_unit_test(a_packed_policy_is_read_without_files),
         cmocka_unit_test(wc_07_a_lower_layer_only_narrows),
         cmocka_unit_test(globs_and_labels_give_rights),
         cmocka_unit_test(grants_have_terms),

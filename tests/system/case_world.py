@@ -73,6 +73,21 @@ service registry {
     operation fetch { GET HEAD /**; POST /-/npm/v1/security/audits/quick }
     never { * /-/user/** }
 }
+service rules {
+    host rules.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    path allow encoded-slash
+    limit body 64
+    operation fetch   { git fetch me/{repository} }
+    operation list    { GET /list { query mode is read; query only }; GET /list { query mode is read; query page is number; query only } }
+    operation put     { PUT /files/{name} { content-type text/plain; no header x-callback; body at most 16 } }
+    operation issue   { GET /issues/{number:int} }
+    operation ask     { POST /ask { body /model is small } }
+    operation package { GET /@scope%2Fpkg; GET /p/{id} }
+    operation send    { POST /send }
+    never { POST /send { query to matches *evil* }; * /p/secret/**; POST /send { body /url } }
+}
 service blocked { host blocked.test; never all }
 service elsewhere { host elsewhere.test; port {port}; operation every { * /** } }
 service private { host private.test; port {port}; operation every { * /; * /** } }
@@ -86,6 +101,7 @@ sandbox a {
     grant private all
     grant forge fetch read
     grant registry all
+    grant rules all
 }
 sandbox b { grant api read; grant open all }
 sandbox c { grant api read; grant open all }
@@ -94,7 +110,7 @@ sandbox e { }
 """
 
 HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.allowed.test", "any.allowed.test",
-         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "a.wild.test",
+         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "rules.allowed.test", "a.wild.test",
          "xn--bcher-kva.allowed.test", "a_b.wild.test")
 
 SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),

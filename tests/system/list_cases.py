@@ -29,12 +29,12 @@ THEMES = [
 ]
 
 H2 = "not built: HTTP/2 is not offered (ALPN says http/1.1 only), its preface is refused (CT-15)"
-BODY_RULE = "not built: rules read no bodies yet"
+BODY_RULE = "evaluator only: bodies are not read for rules yet"
 HOST = "not exeat's: the network around it must leave the sandbox no other way (threat model)"
 
 NOTES = {
     "HC-07": "the policy takes A-labels only",
-    "IP-14": "records tell country and network; no rule reads them yet. A broken database: no start",
+    "IP-14": "records tell country and network; a rule that asks for them reaches nothing yet. A broken database: no start",
     "DN-05": "a lane's new names are limited by the minute; what labels carry is a residual (threat model)",
     "TU-05": "nothing is fetched: no CRL, no OCSP (docs/tls.md)",
     "TU-10": "more than 100 KB of certificates are not read; curves of the upstream's own making are refused",
@@ -55,7 +55,6 @@ NOTES = {
     "WS-07": H2,
     "PN-05": "refusals (`never`) also cover a format, dots and blanks behind a segment",
     "PN-06": "operations compare with case, refusals (`never`) without",
-    "PN-08": "no rule reads the query",
     "PN-09": "in fields, query, forms and the outermost object of JSON",
     "PH-09": "no binding puts a secret into a body; bodies keep their length",
     "PH-04": "no binding puts a secret into a URL: a placeholder there is refused (PH-02)",
@@ -65,10 +64,9 @@ NOTES = {
     "RF-06": "a pause in the middle of a secret lets the guard release what it held: fewer than guard-run bytes behind the public head",
     "RF-11": "not built: tokens in answers are not captured; the next request with one is foreign (PV-07)",
     "GF-02": "not built: bytes are recorded, no rule limits them; an allowed server is a channel (threat model, residuals)",
-    "GF-03": "the dumb protocol is refused; no rule reads the query, so a fetch grant lets `service=git-receive-pack` read references, and the push itself is refused",
     "GF-06": "the storage host needs a rule of its own, and signed queries are foreign (PV-05)",
     "GF-07": "secrets and assertions are foreign; client ids are public names and not bound",
-    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": "fields only; " + BODY_RULE,
+    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": "bodies: " + BODY_RULE,
     "SF-05": "residual (threat model)", "SF-06": BODY_RULE, "SF-07": BODY_RULE,
     "AP-01": BODY_RULE, "AP-02": BODY_RULE, "AP-03": BODY_RULE, "AP-04": BODY_RULE, "AP-05": "session ids are not bound",
     "AP-06": H2, "AP-07": "streaming is shown by RF-06",
@@ -84,8 +82,7 @@ NO_RULE_READS_BODIES = "not built: rules read no bodies yet; the path of a rule 
 NOTES.update({
     "CT-06": "test_exhaustion keeps tunnels open; no state says that a connection was approved",
     "RF-08": "medians of classes, interleaved; see the test's own words",
-    "WC-06": "not built: policies have no regular expressions, only stars for whole labels and segments",
-    "WC-07": "not built: there is one policy, and a grant can only take from what its service names",
+    "WC-06": "not built: policies have no regular expressions, only stars for whole labels and segments, and for any run of characters in a value",
     "RX-01": "slowhttptest itself: the soak", "RX-07": "a churn of seconds; an hour of it is the soak's",
     "RX-10": "address space instead of a cgroup: every allocation fails, not the process",
     "BR-13": "`never all` of a service of that address, also for names that resolve to it",

@@ -1,6 +1,6 @@
 /*
- * A policy, and behind a NUL the method and URL of a request to be judged for
- * each of its sandboxes.
+ * A policy, behind a NUL the method and URL of a request to be judged for each of its sandboxes, and behind
+ * another one the text of every file that is included, whose words are values of the request's body, too.
  */
 #include "policy/errors.h"
 #include "policy/trial.h"
@@ -44,11 +44,58 @@ static void judge(const struct policy *p, struct trial *t, enum with with) {
         must(operation_is_anonymous(v.operation) || v.swap >= 0);
 }
 
+/* Every file has the same text; its names differ. */
+static int read_file(void *ctx, const char *from, struct view path, struct buf *out, char *name,
+                     size_t size, const char **why) {
+    (void)from;
+    *why = "no C string";
+    if (view_cstr(path, name, size) != 0)
+        return ERR_BAD;
+    buf_put(out, *(struct view *)ctx);
+    return 0;
+}
+
+/* What the pointers lead to is in turn of every type. */
+static void judge_body(const struct policy *p, const struct trial *t, struct view words) {
+    enum { VALUES = 16 };
+    struct body_value values[VALUES];
+    struct body_facts body = {.values = values, .size = words.n};
+    static struct materials none;
+    struct target target;
+    struct buf path;
+    struct body_needs needs;
+    for (; body.n_values < VALUES && words.n > 0; body.n_values++)
+        values[body.n_values] =
+            (struct body_value){.pointer = (uint16_t)(body.n_values / 2),
+                                .type = (enum body_type)(body.n_values % (BODY_OBJECT + 1)),
+                                .value = view_cut(&words, ' ')};
+    buf_init(&path, t->target.n + 1);
+    if (target_parse_slashed(t->target, SEGMENTS_MAX, &path, &target, NULL) == 0) {
+        struct request_facts f = {.sandbox = t->sandbox,
+                                  .tls = t->tls,
+                                  .authority = &t->authority,
+                                  .method = t->method,
+                                  .target = &target,
+                                  .materials = &none};
+        bool needed = policy_body_needs(p, &f, &needs);
+        bool before = policy_judge(p, &f).allow;
+        f.body = &body;
+        bool after = policy_judge(p, &f).allow;
+        must(needed || before == after);
+        body.unclear = true;
+        must(policy_judge(p, &f).allow == before);
+        f.length_known = true;
+        (void)policy_judge(p, &f);
+    }
+    buf_free(&path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct policy_errors errors;
-    struct view request = view_of(data, size), text = view_cut(&request, 0);
+    struct view rest = view_of(data, size), text = view_cut(&rest, 0), request = view_cut(&rest, 0);
+    struct policy_files files = {read_file, &rest};
     struct policy *p;
-    if (policy_load(text, "fuzz", &p, &errors) != 0) {
+    if (policy_load_files(text, "fuzz", &files, &p, &errors) != 0) {
         show_errors(&errors, text);
         return 0;
     }
@@ -59,6 +106,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             t.sandbox = policy_sandbox_at(p, i);
             for (int with = WITH_DEFAULT; with <= WITH_FOREIGN; with++)
                 judge(p, &t, (enum with)with);
+            judge_body(p, &t, rest);
         }
     policy_free(p);
     return 0;

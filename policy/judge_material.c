@@ -31,6 +31,14 @@ static bool is_other_half(const struct credential *c, const struct material *m) 
            !m->malformed;
 }
 
+/* Whether a credential of the service belongs there: accepting others must not open it. */
+static bool is_place_of(const struct service *s, const struct material *m) {
+    for (const struct credential *c = s->credentials; c; c = c->next)
+        if (material_stands_in(m, &c->place))
+            return true;
+    return false;
+}
+
 static enum reason weigh_material(const struct service *s, const struct credential *c,
                                   const struct material *m) {
     switch (m->origin) {
@@ -47,7 +55,7 @@ static enum reason weigh_material(const struct service *s, const struct credenti
     }
     if (m->place == PLACE_TARGET)
         return s->accept_destinations ? REASON_ALLOWED : REASON_SECOND_TARGET;
-    if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE))
+    if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE && !is_place_of(s, m)))
         return REASON_ALLOWED;
     return REASON_FOREIGN_CREDENTIAL;
 }

@@ -210,7 +210,10 @@ static const struct credential *wanted_credential(struct request *r) {
 static enum with choose(const struct request *r) {
     if (r->trial->with != WITH_DEFAULT)
         return r->trial->with;
-    bool bare = r->materials.n == 0;
+    bool bare = true;
+    for (size_t i = 0; i < r->materials.n; i++)
+        bare = bare && r->materials.at[i].place == PLACE_PATH &&
+               !placeholder_is(r->materials.at[i].token);
     return r->service && r->service->credentials && bare ? WITH_OURS : WITH_NONE;
 }
 

@@ -614,6 +614,29 @@ static void countries_and_networks_match_what_is_known(void **state) {
     policy_free(p);
 }
 
+static void pv_02_accepting_cookies_does_not_open_the_place_of_a_credential(void **state) {
+    (void)state;
+    loads(S
+          "credential k { in cookie session }\naccept cookies; accept ours or none\n" R0 "\n"
+          "expect allow GET /\nexpect allow with none GET /\n"
+          "expect allow with none GET / header 'cookie: theme=dark'\n"
+          "expect deny  with none GET / header 'cookie: session=stolen' reason foreign_credential\n"
+          "expect deny  with foreign GET / reason foreign_credential }");
+}
+
+static void a_credential_can_stand_in_query_and_path(void **state) {
+    (void)state;
+    loads(
+        S
+        "credential k { in query key }\noperation r { GET /x { query key; query q; query only } }\n"
+        "expect allow GET /x?q=1\nexpect deny with none GET /x?q=1 reason operation_not_allowed\n"
+        "expect deny with foreign GET /x?q=1 reason foreign_credential\n"
+        "expect deny GET /x?key=other&q=1 reason foreign_credential }");
+    loads(S "credential k { in path 2 }\noperation r { GET /bot/{token}/send }\n"
+            "expect allow GET /bot/x/send\n"
+            "expect deny with foreign GET /bot/x/send reason foreign_credential }");
+}
+
 /* ---- what does not load ---- */
 
 struct bad_case {
@@ -724,6 +747,8 @@ int main(void) {
         cmocka_unit_test(gf_01_gf_03_git_is_judged_by_repository_on_both_steps),
         cmocka_unit_test(pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed),
         cmocka_unit_test(the_most_specific_rule_picks_the_credential),
+        cmocka_unit_test(pv_02_accepting_cookies_does_not_open_the_place_of_a_credential),
+        cmocka_unit_test(a_credential_can_stand_in_query_and_path),
         cmocka_unit_test(ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it),
         cmocka_unit_test(what_must_be_known_of_a_body_is_said),
         cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),

@@ -89,6 +89,19 @@ def a_bad_policy_keeps_the_old_one_and_shows_in_status(place):
     assert reload_with(place, POLICY) == 0 and code(place, "status") == 0
 
 
+def a_policy_may_include_files_which_every_role_gets(place):
+    os.makedirs(place.path("parts"), exist_ok=True)
+    with open(place.path("parts/never"), "w") as f:
+        f.write("layer organisation\nservice closed { host api.allowed.test; port %s; never { GET /v1/items } }\n" %
+                place.values["port"])
+    assert reload_with(place, "include parts/never\n" + POLICY) == 0, place.last
+    assert ask(place).status == 403
+    with open(place.path("parts/never"), "w") as f:
+        f.write("\nservise closed { }\n")
+    assert code(place, "reload") == 3 and b"parts/never:2:1: 'servise' is no word" in place.last.stderr, place.last
+    assert reload_with(place, POLICY) == 0 and ask(place).status == 200
+
+
 def a_bad_configuration_keeps_the_old_one(place):
     with open(place.path("exeat.conf")) as f:
         good = f.read()
@@ -462,6 +475,7 @@ def sigterm_and_stop_end_it_in_order(place):
 
 TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
+         a_policy_may_include_files_which_every_role_gets,
          a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
          a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
          a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,

@@ -89,7 +89,8 @@ static void check_rules(struct checker *c, const struct rule *rules) {
     for (const struct rule *r = rules; r; r = r->next)
         for (const struct rule *q = rules; q != r; q = q->next)
             if (covers_rules(q, r)) {
-                errors_add(c->errors, r->at, "the same method and path as in line %u", q->at.line);
+                errors_add(c->errors, r->at, "the same method and path as in %s",
+                           PLACE_TEXT(q->at, r->at));
                 break;
             }
 }
@@ -178,8 +179,8 @@ static void check_credential(struct checker *c, const struct service *s,
                    "a service with a credential cannot be spliced: nobody could put it in");
     for (const struct credential *q = s->credentials; q != k; q = q->next)
         if (view_equal_nocase(q->name, k->name))
-            errors_add(c->errors, k->at, "a second credential '%.*s', the first is in line %u",
-                       VIEW_ARG(k->name), q->at.line);
+            errors_add(c->errors, k->at, "a second credential '%.*s', the first is in %s",
+                       VIEW_ARG(k->name), PLACE_TEXT(q->at, k->at));
 }
 
 static void assign_to(struct checker *c, const struct service *s, const struct credential *k) {
@@ -264,8 +265,8 @@ static void check_guards(struct checker *c) {
     for (const struct guard *g = c->p->guards; g; g = g->next) {
         for (const struct guard *q = c->p->guards; q != g; q = q->next)
             if (view_equal_nocase(q->name, g->name)) {
-                errors_add(c->errors, g->at, "a second guard '%.*s', the first is in line %u",
-                           VIEW_ARG(g->name), q->at.line);
+                errors_add(c->errors, g->at, "a second guard '%.*s', the first is in %s",
+                           VIEW_ARG(g->name), PLACE_TEXT(q->at, g->at));
                 break;
             }
         check_rules(c, g->rules);
@@ -421,14 +422,14 @@ static void check_credential_case(struct checker *c, const struct service *a,
         for (const struct credential *q = a->credentials; q; q = q->next)
             if (view_equal_nocase(q->name, k->name) && !view_equal(q->name, k->name))
                 errors_add(c->errors, k->at,
-                           "the credential '%.*s' differs only in case from the one in line %u",
-                           VIEW_ARG(k->name), q->at.line);
+                           "the credential '%.*s' differs only in case from the one in %s",
+                           VIEW_ARG(k->name), PLACE_TEXT(q->at, k->at));
 }
 
 static void check_pair(struct checker *c, const struct service *a, const struct service *b) {
     if (view_equal_nocase(a->name, b->name))
-        errors_add(c->errors, b->at, "a second service '%.*s', the first is in line %u",
-                   VIEW_ARG(b->name), a->at.line);
+        errors_add(c->errors, b->at, "a second service '%.*s', the first is in %s",
+                   VIEW_ARG(b->name), PLACE_TEXT(a->at, b->at));
     check_credential_case(c, a, b);
     if (!a->operations || !b->operations || a->broken || b->broken)
         return;
@@ -437,8 +438,8 @@ static void check_pair(struct checker *c, const struct service *a, const struct 
         return;
     const struct host_rule *h = services_share_host(b, a);
     if (h)
-        errors_add(c->errors, h->at, "services '%.*s' and '%.*s' (line %u) share this host %s",
-                   VIEW_ARG(b->name), VIEW_ARG(a->name), a->at.line, what);
+        errors_add(c->errors, h->at, "services '%.*s' and '%.*s' (%s) share this host %s",
+                   VIEW_ARG(b->name), VIEW_ARG(a->name), PLACE_TEXT(a->at, h->at), what);
 }
 
 /* ---- expectations ---- */

@@ -155,8 +155,8 @@ static void check_repeated(struct checker *c, const struct sandbox *s) {
     for (const struct sandbox *q = c->p->sandboxes; q != s; q = q->next)
         if (q->layer == s->layer && view_equal_nocase(q->name, s->name) &&
             (!s->glob || (!s->labels && !q->labels))) {
-            errors_add(c->errors, s->at, "a second sandbox '%.*s', the first is in line %u",
-                       VIEW_ARG(s->name), q->at.line);
+            errors_add(c->errors, s->at, "a second sandbox '%.*s', the first is in %s",
+                       VIEW_ARG(s->name), PLACE_TEXT(q->at, s->at));
             return;
         }
 }
@@ -183,10 +183,9 @@ static void check_glob(struct checker *c, const struct sandbox *s) {
     for (const struct sandbox *q = c->p->sandboxes; q != s; q = q->next)
         if (q->glob && !q->labels && q->layer == s->layer && !view_equal(q->name, s->name) &&
             glob_weight(q->name) == glob_weight(s->name) && globs_meet(q->name, s->name)) {
-            errors_add(
-                c->errors, s->at,
-                "a sandbox may match this and '%.*s' in line %u, and neither says more of it",
-                VIEW_ARG(q->name), q->at.line);
+            errors_add(c->errors, s->at,
+                       "a sandbox may match this and '%.*s' in %s, and neither says more of it",
+                       VIEW_ARG(q->name), PLACE_TEXT(q->at, s->at));
             return;
         }
 }

@@ -36,11 +36,11 @@ static void report(struct policy_errors *errors, const struct rule *a, const str
     struct view first, second;
     const char *mark_a = name_of(a->operation->credential, &first);
     const char *mark_b = name_of(b->operation->credential, &second);
-    errors_add(
-        errors, b->at,
-        "line %u may match the same requests and is as specific: which credential is theirs, "
-        "%s%.*s%s or %s%.*s%s?",
-        a->at.line, mark_a, VIEW_ARG(first), mark_a, mark_b, VIEW_ARG(second), mark_b);
+    errors_add(errors, b->at,
+               "%s may match the same requests and is as specific: which credential is theirs, "
+               "%s%.*s%s or %s%.*s%s?",
+               PLACE_TEXT(a->at, b->at), mark_a, VIEW_ARG(first), mark_a, mark_b, VIEW_ARG(second),
+               mark_b);
 }
 
 /* The first rule before r that ties with it. */

@@ -20,6 +20,14 @@ void errors_add(struct policy_errors *e, struct position at, const char *format,
     va_end(args);
 }
 
+const char *place_text(struct place_text *out, struct position at, struct position here) {
+    if (at.file == here.file)
+        snprintf(out->text, sizeof out->text, "line %u", at.line);
+    else
+        snprintf(out->text, sizeof out->text, "line %u of %.64s", at.line, at.file);
+    return out->text;
+}
+
 void errors_reset(struct policy_errors *e) {
     e->n = e->total = e->n_names = 0;
 }

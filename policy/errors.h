@@ -10,6 +10,16 @@
 /* printf a word of the text in an error: at most 48 bytes of it. */
 #define WORD_ARG(v) (int)((v).n < 48 ? (v).n : 48), (const char *)(v).p
 
+/*
+ * Where something else is, as a part of a sentence: "line 4", or "line 4 of FILE" when that is another file than
+ * the one of `here`. Valid in the block in which it is written.
+ */
+struct place_text {
+    char text[96];
+};
+#define PLACE_TEXT(at, here) place_text(&(struct place_text){""}, at, here)
+const char *place_text(struct place_text *out, struct position at, struct position here);
+
 /* Adds one; beyond POLICY_ERRORS_MAX it is only counted. The text is cut to fit. */
 void errors_add(struct policy_errors *e, struct position at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

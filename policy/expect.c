@@ -43,8 +43,8 @@ static void compare(const struct expectation *e, const struct verdict *v,
         errors_add(errors, e->at, "expected allow, but this is refused: %s (%s)", info->code,
                    info->title);
     else if (!e->allow && v->allow)
-        errors_add(errors, e->at, "expected deny, but this is allowed by '%.*s' in line %u",
-                   VIEW_ARG(v->operation->name), v->at.line);
+        errors_add(errors, e->at, "expected deny, but this is allowed by '%.*s' in %s",
+                   VIEW_ARG(v->operation->name), PLACE_TEXT(v->at, e->at));
     else if (e->reason.n && !view_equal(e->reason, view_str(info->code)))
         errors_add(errors, e->at, "expected the reason %.*s, but it is %s", WORD_ARG(e->reason),
                    info->code);

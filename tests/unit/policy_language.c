@@ -442,6 +442,11 @@ static void included_files_are_read_and_errors_name_them(void **state) {
     assert_string_equal(errors.at[0].at.file, "policy");
     assert_string_equal(errors.at[1].at.file, "wrong");
     assert_int_equal(errors.at[1].at.line, 2);
+    assert_int_equal(
+        load_files("service b { host x.test; operation r { GET / } }\ninclude b", files, &p),
+        ERR_BAD);
+    assert_non_null(
+        strstr(errors.at[0].text, "a second service 'b', the first is in line 1 of policy"));
     assert_int_equal(load_files("include self", files, &p), ERR_BAD);
     assert_non_null(strstr(errors.at[0].text, "'self' includes itself"));
     assert_int_equal(load_files("include c\ninclude c", files, &p), ERR_BAD);

@@ -188,9 +188,15 @@ static bool find_materials(struct exchange *ex) {
     return elsewhere;
 }
 
-/* Terms of grants that nobody counts yet, and observing that nobody tells of yet. */
+/* A place into which no secret is put yet. */
+static bool is_unoffered_place(const struct verdict *v) {
+    enum place place = v->swap >= 0 ? verdict_place(v)->place : PLACE_HEADER;
+    return place != PLACE_HEADER && place != PLACE_BASIC_USER && place != PLACE_BASIC_PASSWORD;
+}
+
+/* Beside those, terms of grants that nobody counts yet, and observing that nobody tells of yet. */
 static void refuse_unoffered(struct verdict *v) {
-    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED))
+    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED && !is_unoffered_place(v)))
         return;
     v->allow = false;
     v->reason = v->observed != REASON_ALLOWED ? v->observed : REASON_NOT_OFFERED;

@@ -1,5 +1,7 @@
 #include "policy/reader.h"
 
+#include "policy/own_field.h"
+
 struct condition *add_condition(struct policy_source *s, enum condition_kind kind,
                                 struct position at) {
     struct condition *c = arena_alloc(&s->policy->arena, sizeof *c);
@@ -116,8 +118,24 @@ static int read_query(struct policy_source *s, struct lexer *l, struct condition
     return read_test(s, l, &c->test);
 }
 
+/* Fields that no rule is told of: they are gone, or say how the message is framed. */
+static bool is_out_of_sight(struct view name) {
+    static const char *const framing[] = {
+        "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade"};
+    for (size_t i = 0; i < sizeof framing / sizeof framing[0]; i++)
+        if (view_equal(name, view_str(framing[i])))
+            return true;
+    return own_field_is_removed(name);
+}
+
 static int read_header(struct policy_source *s, struct lexer *l, struct condition *c) {
+    struct position at = l->token.at;
     int err = word_lower(s, l, "the name of a field", &c->name);
+    if (err == 0 && is_out_of_sight(c->name)) {
+        errors_add(l->errors, at, "'%.*s' is exeat's own affair: it is not sent on as it came",
+                   VIEW_ARG(c->name));
+        err = ERR_BAD;
+    }
     return err != 0 ? err : read_test(s, l, &c->test);
 }
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { VALUE_SIZE = 512, FIELDS_MAX_OF_TRIAL = 64 };
+enum { VALUE_SIZE = 512, FIELDS_MAX_OF_TRIAL = 96 };
 
 /* ---- a request in text ---- */
 

@@ -88,6 +88,17 @@ service rules {
     operation send    { POST /send }
     never { POST /send { query to matches *evil* }; * /p/secret/**; POST /send { body /url } }
 }
+service elsewhere-in-it {
+    host places.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential key-other { in query appid; for by-query }
+    credential key-forge { in cookie session; for by-cookie }
+    operation by-query  { GET /q }
+    operation by-cookie { GET /c }
+    operation limited   { GET /l }
+    operation observed  { GET /o }
+}
 service blocked { host blocked.test; never all }
 service elsewhere { host elsewhere.test; port {port}; operation every { * /** } }
 service private { host private.test; port {port}; operation every { * /; * /** } }
@@ -102,6 +113,9 @@ sandbox a {
     grant forge fetch read
     grant registry all
     grant rules all
+    grant elsewhere-in-it by-query by-cookie
+    grant elsewhere-in-it limited uses 5
+    grant elsewhere-in-it observed mode observe
 }
 sandbox b { grant api read; grant open all }
 sandbox c { grant api read; grant open all }
@@ -110,7 +124,7 @@ sandbox e { }
 """
 
 HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.allowed.test", "any.allowed.test",
-         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "rules.allowed.test", "a.wild.test",
+         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "rules.allowed.test", "places.allowed.test", "a.wild.test",
          "xn--bcher-kva.allowed.test", "a_b.wild.test")
 
 SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),

@@ -666,6 +666,8 @@ static const struct bad_case bad_cases[] = {
     {S "operation r { GET / { no content-type a/b } } }", 2, 23,
      "'no' is for 'query', 'header' and 'body'"},
     {S "operation r { GET / { content-type json } } }", 2, 36, "a media type such as"},
+    {S "operation r { GET / { header X-Forwarded-For } } }", 2, 30, "exeat's own affair"},
+    {S "operation r { GET / { no header transfer-encoding } } }", 2, 33, "exeat's own affair"},
     {S "operation r { POST / graphql qery } }", 2, 30, "did you mean 'query'?"},
     {S "operation r { POST / mcp tools/list [x] } }", 2, 37, "'tools/call' only"},
     {S "operation r { POST / jsonrpc ping } }", 2, 30, "expected '['"},

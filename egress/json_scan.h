@@ -13,44 +13,16 @@
 #define EGRESS_JSON_SCAN_H
 
 #include "egress/body_member.h"
+#include "policy/json_token.h"
 
-enum { JSON_DEPTH = 512, JSON_WATCHED = 2 };
-
-enum json_state {
-    JSON_START,
-    JSON_MARK,          /* inside of a byte order mark */
-    JSON_BETWEEN,       /* outside of any document */
-    JSON_FIRST_ELEMENT, /* behind '[' */
-    JSON_VALUE,         /* a value is due */
-    JSON_FIRST_NAME,    /* behind '{' */
-    JSON_NAME,          /* behind ',' in an object */
-    JSON_COLON,
-    JSON_AFTER, /* behind a value inside an array or object */
-    JSON_STRING,
-    JSON_ESCAPE,
-    JSON_HEX,
-    JSON_WORD, /* true, false, null */
-    JSON_MINUS,
-    JSON_ZERO,
-    JSON_DIGITS,
-    JSON_POINT,
-    JSON_FRACTION,
-    JSON_EXPONENT,
-    JSON_EXPONENT_SIGN,
-    JSON_EXPONENT_DIGITS,
-};
+enum { JSON_WATCHED = 2 };
 
 struct json_scan {
-    enum json_state state;
+    struct json_token token;
     struct body_member member;
-    uint64_t is_object[JSON_DEPTH / 64]; /* a bit for each open level */
-    size_t depth;
-    bool in_name;    /* the string is a member's name */
-    bool watched;    /* it is a name of an outermost level: kept in member */
+    bool watched;    /* the name is of an outermost level: kept in member */
     bool credential; /* the value that is due, or is read, has a credential's name */
-    uint8_t n_mark, n_hex;
-    uint16_t hex;
-    const char *word; /* what is left of the word */
+    bool opened;     /* it is an array or object, whose first element or name is due */
 };
 
 void json_scan_init(struct json_scan *s);

@@ -155,6 +155,14 @@ void buf_consume(struct buf *b, size_t n) {
         b->pos = b->n = 0;
 }
 
+void buf_truncate(struct buf *b, size_t n) {
+    size_t end = b->pos + n;
+    assert(end >= b->pos && end <= b->n);
+    if (b->cleared && end < b->n)
+        secret_clear(b->p + end, b->n - end);
+    b->n = end;
+}
+
 /* Moves unread bytes to the front. */
 static void compact(struct buf *b) {
     size_t len = b->n - b->pos;

@@ -112,6 +112,8 @@ static inline size_t buf_room(const struct buf *b) {
 }
 /* Drops n unread bytes from the front (n <= buf_len). */
 void buf_consume(struct buf *b, size_t n);
+/* Keeps the first n unread bytes (n <= buf_len); the others are gone, and cleared where the buffer is. */
+void buf_truncate(struct buf *b, size_t n);
 /*
  * Makes room for want more bytes and gives the place to write them, or NULL
  * (over max, or no memory; sets failed). buf_commit then says how many were written.

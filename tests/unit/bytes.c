@@ -157,6 +157,22 @@ static void a_buffer_grows_to_its_maximum_and_no_further(void **state) {
     assert_true(buf_ok(&b));
 }
 
+static void what_is_cut_from_the_end_makes_room(void **state) {
+    struct buf b;
+    (void)state;
+    buf_init(&b, 8);
+    buf_put_str(&b, "abcdefgh");
+    buf_consume(&b, 2);
+    buf_truncate(&b, 3);
+    assert_true(view_equal(buf_view(&b), VIEW("cde")));
+    buf_truncate(&b, 3);
+    buf_put_str(&b, "XYZVW");
+    assert_true(view_equal(buf_view(&b), VIEW("cdeXYZVW")));
+    buf_truncate(&b, 0);
+    assert_int_equal(buf_len(&b), 0);
+    buf_free(&b);
+}
+
 static void room_is_counted_by_unread_bytes(void **state) {
     struct buf b;
     (void)state;
@@ -333,6 +349,7 @@ int main(void) {
         cmocka_unit_test(numbers_are_digits_within_a_limit),
         cmocka_unit_test(c_strings_hold_no_nul_and_fit),
         cmocka_unit_test(a_buffer_grows_to_its_maximum_and_no_further),
+        cmocka_unit_test(what_is_cut_from_the_end_makes_room),
         cmocka_unit_test(room_is_counted_by_unread_bytes),
         cmocka_unit_test(what_puts_write_reads_read),
         cmocka_unit_test(a_reader_that_ran_out_gives_nothing_more),

@@ -242,10 +242,30 @@ enum credential_kind credential_name_in_body(struct view name) {
     return find(name, BODY);
 }
 
+/* Letters that some readers take for ASCII ones when they disregard case: K, long s, dotted I, dotless i. */
+static uint8_t folded_letter(struct view *rest) {
+    static const struct {
+        struct view text;
+        uint8_t letter;
+    } folds[] = {{{(const uint8_t *)"\xe2\x84\xaa", 3}, 'k'},
+                 {{(const uint8_t *)"\xc5\xbf", 2}, 's'},
+                 {{(const uint8_t *)"\xc4\xb0", 2}, 'i'},
+                 {{(const uint8_t *)"\xc4\xb1", 2}, 'i'}};
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        if (!view_starts(*rest, folds[i].text))
+            continue;
+        *rest = view_skip(*rest, folds[i].text.n);
+        return folds[i].letter;
+    }
+    return 0;
+}
+
 /* The next letter or digit in lower case, or 0 at the end. */
 static uint8_t next_letter(struct view *rest) {
     while (rest->n > 0) {
-        uint8_t c = rest->p[0];
+        uint8_t c = rest->p[0], letter = c < 0x80 ? 0 : folded_letter(rest);
+        if (letter != 0)
+            return letter;
         *rest = view_skip(*rest, 1);
         if (is_alnum(c))
             return to_lower(c);

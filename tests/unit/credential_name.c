@@ -180,6 +180,34 @@ static void a_name_of_any_length_is_looked_at_or_counts_as_one(void **state) {
     assert_int_equal(credential_name_in_header(view_of(name, sizeof name - 1)), CREDENTIAL_NONE);
 }
 
+static void names_are_the_same_to_readers_that_disregard_case_and_signs(void **state) {
+    static const struct {
+        const char *a, *b;
+        bool same;
+    } cases[] = {
+        {"fileUri", "file_uri", true},
+        {"X-Token", "xtoken", true},
+        {"to\xe2\x84\xaa"
+         "en",
+         "token", true},
+        {"\xc5\xbf"
+         "ecret",
+         "secret", true},
+        {"\xc4\xb0nput", "input", true},
+        {"\xc4\xb1nput", "input", true},
+        {"n\xc3\xa9", "n", true},
+        {"token", "tokens", false},
+        {"a1", "a2", false},
+        {"\xe2\x84\xab"
+         "a",
+         "ka", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++)
+        assert_int_equal(credential_name_same(view_str(cases[i].a), view_str(cases[i].b)),
+                         cases[i].same);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pv_01_fields_are_found_by_a_word_in_their_name),
@@ -188,6 +216,7 @@ int main(void) {
         cmocka_unit_test(pv_05_body_names_are_cut_at_an_index),
         cmocka_unit_test(pv_02_odd_bytes_hide_no_name_but_the_shortest_in_a_body),
         cmocka_unit_test(a_name_of_any_length_is_looked_at_or_counts_as_one),
+        cmocka_unit_test(names_are_the_same_to_readers_that_disregard_case_and_signs),
     };
     return cmocka_run_group_tests_name("credential_name", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "base/secret.h"
 #include "base/table.h"
 #include "egress/body_scan.h"
+#include "egress/facts_message.h"
 #include "egress/inflate.h"
 #include "egress/inspect_messages.h"
 #include "policy/bundle.h"
@@ -16,7 +17,7 @@
 #include <unistd.h>
 
 /* More than this unsent: decoding waits until egress has read some of it. */
-enum { BACKLOG_MAX = 4 << 20, RETRY_MS = 2, ARGUMENT_MAX = 1024 };
+enum { BACKLOG_MAX = 4 << 20, RETRY_MS = 2, ARGUMENT_MAX = FACTS_ASK_MAX };
 
 static_assert(BACKLOG_MAX + INSPECT_PIECE_MAX < CHANNEL_OUT_MAX, "one more piece must fit");
 
@@ -24,6 +25,7 @@ struct job {
     uint32_t id;
     struct inspect *inspect;
     struct body_scan *scan;  /* either this */
+    struct body_read *read;  /* or this */
     struct inflate *inflate; /* or this */
     uint64_t cleared;        /* scan: told to egress */
     struct buf input;        /* inflate: not yet decoded */
@@ -83,6 +85,7 @@ static void job_free(struct job *j) {
         stop_waiting(j);
     table_take(&j->inspect->jobs, j->id);
     body_scan_free(j->scan);
+    body_read_free(j->read);
     inflate_free(j->inflate);
     buf_free(&j->input);
     free(j);
@@ -131,6 +134,25 @@ static bool report(struct job *j, enum body_step verdict) {
     channel_end(j->inspect->channel);
     job_free(j);
     return true;
+}
+
+/* ---- reading ---- */
+
+static void send_facts(struct job *j) {
+    const struct body_facts *facts = body_read_end(j->read);
+    facts_write(facts, body_read_fault(j->read),
+                channel_begin(j->inspect->channel, INSPECT_FACTS, j->id, 0));
+    channel_end(j->inspect->channel);
+    job_free(j);
+}
+
+static void read_piece(struct job *j, struct view piece) {
+    if (!body_read_feed(j->read, piece)) {
+        send_facts(j);
+        return;
+    }
+    buf_put_u32(channel_begin(j->inspect->channel, INSPECT_CLEAR, j->id, 0), (uint32_t)piece.n);
+    channel_end(j->inspect->channel);
 }
 
 /* ---- decoding ---- */
@@ -198,6 +220,12 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
 
 /* ---- messages ---- */
 
+static int start_reading(struct job *j, struct view argument) {
+    struct facts_ask ask;
+    int err = facts_ask_read(argument, &ask);
+    return err != 0 ? err : body_read_new(ask.source, &ask.wants, &j->read);
+}
+
 static int start(struct job *j, enum inspect_job kind, struct view argument, uint64_t most) {
     const struct limits *l = &j->inspect->limits;
     switch (kind) {
@@ -212,6 +240,8 @@ static int start(struct job *j, enum inspect_job kind, struct view argument, uin
         return body_scan_new(BODY_FORM, argument, &j->scan);
     case INSPECT_MULTIPART:
         return body_scan_new(BODY_MULTIPART, argument, &j->scan);
+    case INSPECT_READ:
+        return start_reading(j, argument);
     default:
         return body_scan_new(BODY_JSON_OR_FORM, argument, &j->scan);
     }
@@ -224,9 +254,9 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     uint8_t kind = read_u8(&r);
     struct view argument = read_block(&r, ARGUMENT_MAX);
     uint64_t most = read_u64(&r);
-    if (!read_done(&r) || kind > INSPECT_JSON_OR_FORM || m->id == 0 || table_get(&i->jobs, m->id))
+    if (!read_done(&r) || kind > INSPECT_READ || m->id == 0 || table_get(&i->jobs, m->id))
         return ERR_BAD;
-    struct job *j = i->jobs.n < 2 * i->limits.v[LIMIT_EXCHANGES] ? calloc(1, sizeof *j) : NULL;
+    struct job *j = i->jobs.n < 3 * i->limits.v[LIMIT_EXCHANGES] ? calloc(1, sizeof *j) : NULL;
     if (!j || table_put(&i->jobs, m->id, j) != 0) {
         free(j);
         refuse(i, m->id, "too many bodies at once");
@@ -237,7 +267,9 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     buf_init_cleared(&j->input, INSPECT_WINDOW);
     int result = start(j, (enum inspect_job)kind, argument, most);
     if (result != 0)
-        job_bad(j, result == ERR_BAD ? "not a boundary" : err_text(result));
+        job_bad(j, result != ERR_BAD      ? err_text(result)
+                   : kind == INSPECT_READ ? "not a question"
+                                          : "not a boundary");
     return 0;
 }
 
@@ -251,6 +283,10 @@ static int take_data(void *ctx, struct channel *ch, struct message *m) {
         return ERR_BAD;
     if (j->scan) {
         report(j, body_scan_feed(j->scan, m->body));
+        return 0;
+    }
+    if (j->read) {
+        read_piece(j, m->body);
         return 0;
     }
     buf_put(&j->input, m->body);
@@ -275,7 +311,9 @@ static int take_end(void *ctx, struct channel *ch, struct message *m) {
             job_done(j);
         return 0;
     }
-    if (!j->waiting)
+    if (j->read)
+        send_facts(j);
+    else if (!j->waiting)
         decode(j);
     return 0;
 }

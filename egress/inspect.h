@@ -28,7 +28,7 @@ struct inspect;
 typedef void inspect_lost(void *ctx, int why);
 
 /*
- * Takes over fd. At most two bodies for each of LIMIT_EXCHANGES; further ones
+ * Takes over fd. At most three bodies for each of LIMIT_EXCHANGES; further ones
  * are answered with INSPECT_BAD. NULL: no memory (fd is closed).
  */
 struct inspect *inspect_new(struct loop *l, int fd, const struct limits *limits, inspect_lost *lost,

@@ -4,7 +4,7 @@
  *
  * A job is one body. Answers keep order within a job. Egress sends at most
  * INSPECT_WINDOW bytes of a job that were not yet answered. A job ends with
- * INSPECT_FOUND, INSPECT_DONE, INSPECT_BAD or INSPECT_CLOSE; what egress sends
+ * INSPECT_FOUND, INSPECT_FACTS, INSPECT_DONE, INSPECT_BAD or INSPECT_CLOSE; what egress sends
  * for an ended job is ignored, so that both ends may end it at once.
  */
 #ifndef EGRESS_INSPECT_MESSAGES_H
@@ -21,6 +21,7 @@ enum inspect_job {
     INSPECT_FORM,      /* application/x-www-form-urlencoded */
     INSPECT_MULTIPART, /* multipart of any kind; argument: the boundary */
     INSPECT_JSON_OR_FORM, /* both of these two */
+    INSPECT_READ,         /* facts for rules; argument: the question (egress/facts_message.h) */
 };
 
 /* egress to inspect */
@@ -36,12 +37,14 @@ enum {
     /* decompression: u32 encoded bytes that are done with (credit), then plain bytes. 0 while these
      * bytes go on giving output: the credit comes with the last of it. */
     INSPECT_PLAIN = 1,
-    INSPECT_CLEAR = 2, /* credentials: u32 bytes that are clean and may be sent on */
+    INSPECT_CLEAR =
+        2, /* credentials: u32 bytes that are clean and may be sent on; facts: that were read */
     INSPECT_FOUND =
         3, /* block name of the body's field that would be read as a credential, block value's beginning (at most 128 bytes) */
     INSPECT_DONE = 4, /* everything was clean, or is decoded */
     INSPECT_BAD =
         5, /* block why: malformed, truncated, over a ratio, trailing garbage. The body must not be passed on. */
+    INSPECT_FACTS = 6, /* facts: they (egress/facts_message.h), perhaps before the body's end */
 };
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "egress/inspect_messages.h"
 #include "base/log.h"
+#include "egress/facts_message.h"
 #include "egress/inspect.h"
 
 #include <stdlib.h>
@@ -58,6 +59,12 @@ static int take(void *ctx, struct channel *ch, struct message *m) {
         read_block(&r, 128);
         require(read_block(&r, 128).n > 0 && read_done(&r));
     }
+    if (m->type == INSPECT_FACTS) {
+        struct facts *facts;
+        require(facts_read(m->body, JSON_PATHS_MAX, &facts) == 0);
+        require(facts_content(facts)->size <= b->sent);
+        facts_free(facts);
+    }
     b->ended = true;
     return 0;
 }
@@ -68,6 +75,7 @@ static const struct channel_rule rules[] = {
     {INSPECT_FOUND, 0, 1024, take, "found"},
     {INSPECT_DONE, 0, 0, take, "done"},
     {INSPECT_BAD, 0, 1024, take, "bad"},
+    {INSPECT_FACTS, 0, FACTS_MAX, take, "facts"},
 };
 
 static void on_nothing(evutil_socket_t fd, short what, void *ctx) {
@@ -123,7 +131,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(now && i && ch);
     send_all(&w, ch, view_of(data, size));
     run(l, now);
-    require(inspect_bodies(i) <= 4);
+    require(inspect_bodies(i) <= 6);
     inspect_free(i);
     channel_free(ch);
     event_free(now);

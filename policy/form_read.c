@@ -115,7 +115,17 @@ static enum body_fault place(struct field *f, struct view name) {
     return f->full ? BODY_TOO_MANY : BODY_FAULTLESS;
 }
 
+/* Clients that say nothing of a type call JSON a form, and some servers look first. */
+static bool looks_like_json(struct view form) {
+    size_t n = 0;
+    while (n < form.n && (form.p[n] <= ' ' || form.p[n] >= 0x80))
+        n++;
+    return n < form.n && (form.p[n] == '{' || form.p[n] == '[');
+}
+
 enum body_fault form_read(struct view form, struct json_finds *finds, struct buf *text) {
+    if (looks_like_json(form))
+        return BODY_MALFORMED;
     struct view rest = form, name, value;
     enum body_fault fault;
     size_t begin = buf_len(text), known = finds->n;

@@ -3,7 +3,7 @@
  * of fields that pointers lead to: "a" is /a, "a[b][c]" is /a/b/c and, as one name, /a[b][c]. "a[]" is an item
  * whose index is not certain. "a.b" is /a/b alike, and "a[b]" is /a alike.
  *
- * It is read only if all readers read it alike: no ';' (which parts fields for some), sound percent-encodings, UTF-8 and no NUL
+ * It is read only if all readers read it alike: it does not begin like JSON; no ';' (which parts fields for some), sound percent-encodings, UTF-8 and no NUL
  * once decoded, brackets in pairs. Pure.
  */
 #ifndef POLICY_FORM_READ_H

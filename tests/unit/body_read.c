@@ -356,6 +356,8 @@ static void SF_07_forms_that_are_read_in_two_ways_are_unclear(void **state) {
         {BODY("a]=1"), "the body is not of its type's syntax"},
         {BODY("a[b]c=1"), "the body is not of its type's syntax"},
         {BODY("[a]=1"), "the body is not of its type's syntax"},
+        {BODY("{\"a\":1}"), "the body is not of its type's syntax"},
+        {BODY("\xef\xbb\xbf \r\n{\"a\":1}"), "the body is not of its type's syntax"},
         {BODY("a=%ff"), "the body is not in UTF-8"},
         {BODY("a=\xff"), "the body is not in UTF-8"},
         {BODY("a%00=1"), "the body has NUL in a name or value"},

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "egress/facts_message.h"
 #include "egress/inspect.h"
 #include "egress/inspect_messages.h"
 
@@ -20,6 +21,7 @@ struct heard {
     struct buf plain; /* its beginning */
     char name[64], value[160], why[128];
     bool found, done, bad;
+    struct facts *facts;
 };
 
 struct world {
@@ -83,6 +85,9 @@ static int take(void *ctx, struct channel *ch, struct message *m) {
     case INSPECT_DONE:
         h->done = true;
         break;
+    case INSPECT_FACTS:
+        assert_null(h->facts);
+        return facts_read(m->body, 2, &h->facts);
     default:
         keep_text(read_block(&r, 128), h->why, sizeof h->why);
         h->bad = true;
@@ -98,6 +103,7 @@ static const struct channel_rule rules[] = {
     {INSPECT_FOUND, 0, 1024, take, "found"},
     {INSPECT_DONE, 0, 0, take, "done"},
     {INSPECT_BAD, 0, 1024, take, "bad"},
+    {INSPECT_FACTS, 0, FACTS_MAX, take, "facts"},
 };
 
 static struct world *world_new(uint64_t exchanges) {
@@ -124,6 +130,8 @@ static struct world *world_new(uint64_t exchanges) {
 static void world_free(struct world *w) {
     for (size_t i = 0; i < JOBS; i++)
         buf_free(&w->job[i].plain);
+    for (size_t i = 0; i < JOBS; i++)
+        facts_free(w->job[i].facts);
     event_free(w->alarm);
     inspect_free(w->inspect);
     channel_free(w->channel);
@@ -154,7 +162,8 @@ static void turn(struct world *w) {
 }
 
 static bool over(const struct world *w, uint32_t id) {
-    return w->job[id].done || w->job[id].bad || w->job[id].found;
+    const struct heard *h = &w->job[id];
+    return h->done || h->bad || h->found || h->facts;
 }
 
 static struct buf gzip(struct view text) {
@@ -311,11 +320,12 @@ static void bodies_are_bounded_and_closing_makes_room(void **state) {
     struct world *w = world_new(1);
     open_job(w, 1, INSPECT_JSON, "", 0);
     open_job(w, 2, INSPECT_GUNZIP, "", 0);
+    open_job(w, 5, INSPECT_FORM, "", 0);
     open_job(w, 3, INSPECT_JSON, "", 0);
     while (!over(w, 3))
         turn(w);
     assert_string_equal(w->job[3].why, "too many bodies at once");
-    assert_int_equal(inspect_bodies(w->inspect), 2);
+    assert_int_equal(inspect_bodies(w->inspect), 3);
     channel_send(w->channel, INSPECT_CLOSE, 1, 0, (struct view){NULL, 0});
     channel_send(w->channel, INSPECT_CLOSE, 7, 0, (struct view){NULL, 0});
     open_job(w, 4, INSPECT_JSON, "", 0);
@@ -325,7 +335,61 @@ static void bodies_are_bounded_and_closing_makes_room(void **state) {
         turn(w);
     assert_true(w->job[4].done);
     assert_false(over(w, 1));
-    assert_int_equal(inspect_bodies(w->inspect), 1);
+    assert_int_equal(inspect_bodies(w->inspect), 2);
+    world_free(w);
+}
+
+static void ask(struct world *w, uint32_t id, uint64_t limit) {
+    static const struct view pointers[] = {{(const uint8_t *)"/model", 6},
+                                           {(const uint8_t *)"/n/*", 4}};
+    struct body_wants wants = {.pointers = pointers, .n_pointers = 2, .rpc = true, .limit = limit};
+    struct buf argument;
+    buf_init(&argument, FACTS_ASK_MAX);
+    facts_ask_write(BODY_SOURCE_JSON, &wants, &argument);
+    struct buf *b = channel_begin(w->channel, INSPECT_OPEN, id, 0);
+    buf_put_u8(b, INSPECT_READ);
+    buf_put_block(b, buf_view(&argument));
+    buf_put_u64(b, 0);
+    channel_end(w->channel);
+    buf_free(&argument);
+}
+
+static void facts_are_told_of_a_body_that_is_read(void **state) {
+    (void)state;
+    struct world *w = world_new(64);
+    ask(w, 1, 1000);
+    data(w, 1, VIEW("{\"model\":\"x\",\"jsonrpc\":\"2.0\","));
+    data(w, 1, VIEW("\"n\":[1,true],\"method\":\"ping\"}"));
+    end(w, 1);
+    while (!over(w, 1))
+        turn(w);
+    const struct body_facts *f = facts_content(w->job[1].facts);
+    assert_int_equal(w->job[1].clear, 58);
+    assert_int_equal(f->size, 58);
+    assert_false(f->unclear);
+    assert_int_equal(f->n_values, 3);
+    assert_true(view_equal(f->values[0].value, VIEW("x")));
+    assert_int_equal(f->values[2].pointer, 1);
+    assert_int_equal(f->values[2].type, BODY_BOOLEAN);
+    assert_true(f->rpc.known && view_equal(f->rpc.calls[0].method, VIEW("ping")));
+    assert_int_equal(inspect_bodies(w->inspect), 0);
+    world_free(w);
+}
+
+static void facts_come_early_where_the_rest_does_not_matter(void **state) {
+    (void)state;
+    struct world *w = world_new(64);
+    ask(w, 1, 8);
+    data(w, 1, VIEW("{\"model\":"));
+    ask(w, 2, 1000);
+    data(w, 2, VIEW("{]"));
+    while (!over(w, 1) || !over(w, 2))
+        turn(w);
+    assert_true(facts_content(w->job[1].facts)->unclear);
+    assert_string_equal(facts_content(w->job[1].facts)->why,
+                        "the body is larger than what is inspected");
+    assert_string_equal(facts_content(w->job[2].facts)->why,
+                        "the body is not of its type's syntax");
     world_free(w);
 }
 
@@ -347,7 +411,7 @@ static const struct {
 } broken[] = {
     {"an unknown type", {{9, 1, NONE}}},
     {"a message of the other direction", {{40, 1, NONE}}},
-    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\6\0\0\0\0\0\0\0\0\0\0\0\0")}}},
+    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\7\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"no id", {{INSPECT_OPEN, 0, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open cut short", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open with more behind it", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0x")}}},
@@ -411,6 +475,8 @@ int main(void) {
         cmocka_unit_test(rf_02_a_truncated_or_growing_body_is_bad),
         cmocka_unit_test(what_only_the_end_shows_is_answered_at_the_end),
         cmocka_unit_test(bodies_are_bounded_and_closing_makes_room),
+        cmocka_unit_test(facts_are_told_of_a_body_that_is_read),
+        cmocka_unit_test(facts_come_early_where_the_rest_does_not_matter),
         cmocka_unit_test(a_bad_message_drops_the_channel),
         cmocka_unit_test(more_than_the_window_drops_the_channel),
         cmocka_unit_test(the_end_of_egress_frees_its_bodies),

@@ -110,6 +110,11 @@ void buf_init(struct buf *b, size_t max) {
     *b = (struct buf){.max = max};
 }
 
+void buf_raise(struct buf *b, size_t max) {
+    if (b->max < max)
+        b->max = max;
+}
+
 void buf_init_secret(struct buf *b, size_t max) {
     *b = (struct buf){.max = max, .secret = true, .cleared = true};
 }

@@ -94,6 +94,8 @@ struct buf {
 
 /* An empty buffer that never holds more than max bytes. Allocates nothing yet. */
 void buf_init(struct buf *b, size_t max);
+/* Lets it hold up to max bytes where it could hold fewer. */
+void buf_raise(struct buf *b, size_t max);
 void buf_init_secret(struct buf *b, size_t max);
 /* In ordinary memory, for what may hold a secret in passing. */
 void buf_init_cleared(struct buf *b, size_t max);

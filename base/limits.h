@@ -53,6 +53,7 @@ enum limit {
     /* between processes */
     LIMIT_ASK_TIME,      /* seconds until an unanswered question is a refusal */
     LIMIT_INSPECT_BYTES, /* bytes an inspected body may grow to when decoded, per piece */
+    LIMIT_INSPECT_BODY,  /* bytes of a request's body that is read before it is judged */
     LIMIT_INSPECT_RATIO, /* decoded to encoded bytes of a whole body */
     /* audit */
     LIMIT_REFUSALS,      /* refusals of a lane a second that get a record each */

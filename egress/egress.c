@@ -9,6 +9,7 @@
 #include "egress/ask.h"
 #include "egress/dialer_messages.h"
 #include "egress/exchange.h"
+#include "egress/facts_message.h"
 #include "egress/hostile.h"
 #include "egress/lane_messages.h"
 #include "egress/lease.h"
@@ -86,6 +87,7 @@ static const struct channel_rule inspect_rules[] = {
     {INSPECT_FOUND, 0, 1024, on_inspected, "inspect found"},
     {INSPECT_DONE, 0, 0, on_inspected, "inspect done"},
     {INSPECT_BAD, 0, 1024, on_inspected, "inspect bad"},
+    {INSPECT_FACTS, 0, FACTS_MAX, on_inspected, "inspect facts"},
 };
 
 /* ---- peers ---- */

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "egress/answer.h"
 #include "egress/lane_messages.h"
+#include "egress/reading.h"
 #include "egress/refusal.h"
 #include "egress/request.h"
 #include "egress/send.h"
@@ -107,12 +108,14 @@ static void exchange_free(struct exchange *ex) {
     share_give(l, ex->connection, SHARE_CONNECTIONS);
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
+    reading_free(ex->reading);
     guard_stream_free(&ex->guard);
     if (ex->body_wait)
         event_del(ex->body_wait);
     generation_drop(ex->generation);
     buf_free(&ex->head);
     buf_free(&ex->body);
+    buf_init(&ex->body, CHANNEL_BODY_MAX); /* it may have been raised */
     buf_free(&ex->wire);
     buf_free(&ex->plain);
     buf_reset(&ex->record);
@@ -239,6 +242,18 @@ void exchange_suspend(struct exchange *ex) {
 
 /* ---- requests ---- */
 
+void exchange_invite(struct exchange *ex) {
+    if (ex->request.expect_continue && ex->request.framing != FRAMING_NONE && !ex->invited)
+        channel_send(ex->lane->proxy, LANE_CONTINUE, ex->id, 0, (struct view){NULL, 0});
+    ex->invited = true;
+}
+
+void exchange_decided(struct exchange *ex) {
+    exchange_invite(ex);
+    if (send_held(ex))
+        send_connect(ex, false);
+}
+
 static void begin(struct exchange *ex) {
     struct lane *l = ex->lane;
     ex->credit = ex->window = (int64_t)lane_limit(l, LIMIT_WINDOW);
@@ -252,8 +267,11 @@ static void begin(struct exchange *ex) {
         exchange_refuse(ex, why, (struct view){NULL, 0});
         return;
     }
-    if (ex->request.expect_continue && ex->request.framing != FRAMING_NONE)
-        channel_send(l->proxy, LANE_CONTINUE, ex->id, 0, (struct view){NULL, 0});
+    if (ex->undecided) {
+        reading_begin(ex);
+        return;
+    }
+    exchange_invite(ex);
     send_connect(ex, false);
 }
 
@@ -296,7 +314,7 @@ int exchange_take_request(struct lane *l, struct message *m) {
     }
     if (request_build(ex) != 0)
         return ERR_BAD;
-    if (!ex->verdict.allow)
+    if (!ex->verdict.allow && !ex->undecided)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
     else if (lease_suspended(l, view_str(ex->sandbox)))
         exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
@@ -412,14 +430,32 @@ int exchange_take_credit(struct lane *l, struct message *m) {
 
 /* ---- states ---- */
 
-void exchange_restart(struct exchange *ex, bool fresh) {
+/* Back to WAITING without a connection. */
+static void withdraw(struct exchange *ex) {
     let_go(ex, false);
     lease_forget(ex);
     unlink_recording(ex);
     buf_free(&ex->head);
     ex->state = EXCHANGE_WAITING;
     ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = false;
+}
+
+void exchange_restart(struct exchange *ex, bool fresh) {
+    withdraw(ex);
     send_connect(ex, fresh);
+}
+
+/* A newer policy asks of the body what is not known. No byte has left: all that came of it is here. */
+static void read_again(struct exchange *ex) {
+    withdraw(ex);
+    inspection_free(ex->inspection);
+    ex->inspection = NULL;
+    ex->body_cleared = 0;
+    ex->body_whole = ex->request.framing == FRAMING_NONE;
+    ex->connecting = false;
+    if (ex->body_wait)
+        event_del(ex->body_wait);
+    reading_begin(ex);
 }
 
 /*
@@ -536,7 +572,9 @@ static void find_late(void *ctx, uint32_t id, void *object) {
 }
 
 static void refuse_late(struct exchange *ex) {
-    if (ex->state == EXCHANGE_RECORDING)
+    if (ex->undecided && (ex->body_ended || ex->request.framing == FRAMING_NONE))
+        exchange_refuse(ex, REASON_INSPECT_UNAVAILABLE, VIEW("the body was not read in time"));
+    else if (ex->state == EXCHANGE_RECORDING)
         exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, VIEW("the record was not taken in time"));
     else if (ex->state == EXCHANGE_RELAYING && ex->request_sent)
         exchange_refuse(ex, REASON_UPSTREAM_TIMEOUT, VIEW("no byte of the answer in time"));
@@ -606,9 +644,14 @@ static void judge_again(struct exchange *ex) {
     generation_drop(ex->generation);
     ex->generation = generation_keep(l->now);
     struct verdict before = ex->verdict;
+    bool reading = ex->undecided;
     request_judge(ex);
     bool holds = identity_holds(l, ex->sandbox, &ex->proof);
-    if (!ex->verdict.allow || !holds) {
+    if (ex->undecided && holds && !ex->decided) {
+        read_again(ex);
+        return;
+    }
+    if (!ex->verdict.allow || ex->undecided || !holds) {
         enum reason why = ex->decided ? REASON_CUT
                           : holds     ? ex->verdict.reason
                                       : REASON_UNKNOWN_SANDBOX;
@@ -626,7 +669,10 @@ static void judge_again(struct exchange *ex) {
         ex->verdict.swap = before.swap;
         return;
     }
-    exchange_restart(ex, false);
+    if (reading)
+        exchange_decided(ex);
+    else
+        exchange_restart(ex, false);
 }
 
 void exchange_judge_all(struct lane *l) {

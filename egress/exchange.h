@@ -3,6 +3,9 @@
  * audit log. exchange.c holds the states; request.c makes the canonical request and has it judged;
  * send.c is the half towards the upstream; answer.c the half towards the sandbox.
  *
+ * A request whose verdict depends on its body is undecided while it is WAITING, until reading.c has
+ * its facts; before that no connection is asked for.
+ *
  *   JUDGING -> WAITING -> LEASING -> RECORDING -> RELAYING -> (gone)
  *
  * A refusal is possible until the answer's head was sent; after that the exchange is cut, so that
@@ -46,6 +49,9 @@ struct exchange {
     struct authority authority;
     struct target target;
     struct verdict verdict;
+    bool undecided; /* the verdict depends on the body, of which this is asked: */
+    struct body_needs needs;
+    struct reading *reading;               /* (reading.c), or NULL */
     uint8_t fingerprint[FINGERPRINT_SIZE]; /* of the placeholder that is to be replaced */
     int fingerprint_of; /* the material it is of, while it is not yet known which one */
     char sandbox[IDENTITY_SIZE];
@@ -70,9 +76,11 @@ struct exchange {
         head; /* serialised head and what fits behind it; in the arena when a secret is in it */
     struct inspection *inspection; /* of the body, or NULL */
     uint64_t body_received, body_cleared,
-        body_framed;      /* bytes of body: received, inspected, sent on */
-    size_t offered;       /* bytes of body that TLS has in part and not yet taken */
-    uint32_t credit_owed; /* bytes framed and not yet given back to proxy as credit */
+        body_framed;       /* bytes of body: received, inspected, sent on */
+    size_t offered;        /* bytes of body that TLS has in part and not yet taken */
+    uint32_t credit_owed;  /* bytes framed and not yet given back to proxy as credit */
+    uint64_t credit_ahead; /* bytes given back before they were framed */
+    bool invited;          /* a client that expects 100 was told to go on */
     bool body_ended, last_framed, send_failed, request_sent;
 
     /* towards the sandbox (answer.c) */
@@ -132,6 +140,10 @@ void exchange_lose_audit(struct lane *l);
  * byte of an answer came.
  */
 void exchange_restart(struct exchange *ex, bool fresh);
+/* The verdict of an undecided exchange is an allow now: goes on. */
+void exchange_decided(struct exchange *ex);
+/* Asks a client that waits for it to send the body. */
+void exchange_invite(struct exchange *ex);
 /* Goes on from WAITING as far as possible. */
 void exchange_advance(struct exchange *ex);
 /* Its decision's record is made: to RECORDING, or to RELAYING if it is held already. */

@@ -1,6 +1,7 @@
 #include "egress/inspection.h"
 
 #include "egress/answer.h"
+#include "egress/reading.h"
 #include "egress/send.h"
 
 #include <stdlib.h>
@@ -21,11 +22,11 @@ struct inspection {
     uint32_t id;
     struct lane *lane;
     struct exchange *exchange;
-    bool decodes;
-    struct buf queue; /* decoding: not yet handed over */
-    size_t in_hand;   /* decoding: handed over and not yet consumed */
-    size_t piece;     /* decoding: the most to hand over next */
-    size_t grown;     /* decoding: what the last piece has become so far */
+    bool decodes, reads; /* neither: it scans */
+    struct buf queue;    /* decoding: not yet handed over */
+    size_t in_hand;      /* decoding: handed over and not yet consumed */
+    size_t piece;        /* decoding: the most to hand over next */
+    size_t grown;        /* decoding: what the last piece has become so far */
     bool ended, end_sent;
 };
 
@@ -40,6 +41,7 @@ struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum insp
     i->lane = l;
     i->exchange = ex;
     i->decodes = job == INSPECT_GUNZIP || job == INSPECT_INFLATE;
+    i->reads = job == INSPECT_READ;
     i->piece = PIECE_FIRST;
     buf_init(&i->queue, DECODE_QUEUE);
     if (table_put(&l->jobs, i->id, i) != 0) {
@@ -133,13 +135,15 @@ static int take_clear(struct inspection *i, struct reader *r) {
     uint32_t n = read_u32(r);
     if (!read_done(r) || i->decodes)
         return ERR_BAD;
+    if (i->reads)
+        return reading_acknowledged(i->exchange, n);
     send_cleared(i->exchange, n);
     return 0;
 }
 
 static int take_found(struct inspection *i, struct reader *r) {
     struct view name = read_block(r, INSPECT_PIECE_MAX), value = read_block(r, INSPECT_PIECE_MAX);
-    if (!read_done(r) || i->decodes)
+    if (!read_done(r) || i->decodes || i->reads)
         return ERR_BAD;
     send_found(i->exchange, name, value);
     return 0;
@@ -149,12 +153,17 @@ static int take_bad(struct inspection *i, struct reader *r) {
     struct view why = read_block(r, INSPECT_PIECE_MAX);
     if (!read_done(r))
         return ERR_BAD;
-    exchange_refuse(i->exchange, i->decodes ? REASON_MALFORMED_ANSWER : REASON_MALFORMED_REQUEST,
+    exchange_refuse(i->exchange,
+                    i->decodes ? REASON_MALFORMED_ANSWER
+                    : i->reads ? REASON_INSPECT_UNAVAILABLE
+                               : REASON_MALFORMED_REQUEST,
                     why);
     return 0;
 }
 
 static int take_done(struct inspection *i) {
+    if (i->reads)
+        return ERR_BAD;
     if (i->decodes)
         answer_decoded_all(i->exchange);
     else
@@ -179,6 +188,8 @@ int inspection_take(struct lane *l, struct message *m) {
         return take_bad(i, &r);
     case INSPECT_DONE:
         return take_done(i);
+    case INSPECT_FACTS:
+        return i->reads ? reading_told(i->exchange, m->body) : ERR_BAD;
     default:
         return ERR_BAD;
     }

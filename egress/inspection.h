@@ -1,6 +1,6 @@
 /*
  * Egress's side of inspect: one inspection is one body that is scanned for credentials (a
- * request's) or decoded (an answer's).
+ * request's), read for rules (a request's, too) or decoded (an answer's).
  */
 #ifndef EGRESS_INSPECTION_H
 #define EGRESS_INSPECTION_H

@@ -88,6 +88,9 @@ struct lane {
     struct table jobs;
     uint32_t last_job;
 
+    /* reading.c */
+    uint64_t held; /* bytes of bodies that wait for their verdict, or to leave after it */
+
     /* counters for status */
     uint64_t requests, refusals, masked;
 };

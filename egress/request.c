@@ -2,6 +2,7 @@
 
 #include "base/digest.h"
 #include "egress/lane_messages.h"
+#include "egress/reading.h"
 #include "egress/tunnel.h"
 #include "policy/field_name.h"
 
@@ -217,13 +218,22 @@ void request_judge(struct exchange *ex) {
                                   .n_fields = ex->request.fields.n,
                                   .length_known = ex->request.framing != FRAMING_CHUNKED,
                                   .length = ex->request.length};
-    ex->verdict = policy_judge(ex->generation->policy, &facts);
+    const struct policy *p = ex->generation->policy;
+    ex->undecided = false;
+    if (policy_body_needs(p, &facts, &ex->needs)) {
+        facts.body = reading_facts(ex->reading, p, &ex->needs);
+        ex->undecided = facts.body == NULL;
+    }
+    ex->verdict = policy_judge(p, &facts);
     refuse_unoffered(&ex->verdict);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
         ex->verdict.reason = REASON_BROKER_UNAVAILABLE;
     if (ex->verdict.allow && ex->verdict.swap >= 0 && ex->verdict.swap != ex->fingerprint_of)
         digest_sha256(ex->materials.at[ex->verdict.swap].token, ex->fingerprint);
+    /* Only now: a placeholder in a field that never leaves is one in the wrong place all the same. */
+    if (!ex->undecided)
+        drop_fields(&ex->request.fields);
 }
 
 /* ---- all of it ---- */
@@ -252,7 +262,5 @@ int request_build(struct exchange *ex) {
         deny(ex, why);
     else
         request_judge(ex);
-    /* Only now: a placeholder in a field that never leaves is one in the wrong place all the same. */
-    drop_fields(&ex->request.fields);
     return 0;
 }

@@ -12,7 +12,10 @@
  * wrong with the request is a reason in ex->verdict. ERR_BAD when proxy broke the contract.
  */
 MUST_USE int request_build(struct exchange *ex);
-/* Judges the built request by the generation in use; may be asked again. */
+/*
+ * Judges the built request by the generation in use, and with what is known of its body; may be asked again.
+ * ex->undecided: the verdict counts for nothing before ex->needs is known of the body.
+ */
 void request_judge(struct exchange *ex);
 
 #endif

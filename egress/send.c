@@ -3,6 +3,7 @@
 #include "egress/answer.h"
 #include "egress/lane_messages.h"
 #include "egress/media_type.h"
+#include "egress/reading.h"
 #include "egress/substitute.h"
 #include "policy/method.h"
 
@@ -184,10 +185,14 @@ int send_body(struct exchange *ex, struct view piece) {
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     ex->body_received += piece.n;
     buf_put(&ex->body, piece);
-    if (ex->inspection && channel_unsent(ex->lane->inspect) > INSPECT_UNSENT_MAX)
-        return refuse_body(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
     if (!buf_ok(&ex->body))
         return refuse_body(ex, REASON_TOO_MANY, VIEW("memory"));
+    if (ex->undecided) {
+        reading_came(ex, piece.n);
+        return 0;
+    }
+    if (ex->inspection && channel_unsent(ex->lane->inspect) > INSPECT_UNSENT_MAX)
+        return refuse_body(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
     enum reason why = chosen ? REASON_ALLOWED : choose_scan(ex);
     if (why != REASON_ALLOWED)
         return refuse_body(ex, why, (struct view){NULL, 0});
@@ -204,10 +209,35 @@ int send_end(struct exchange *ex, struct view trailers) {
     if (placeholder_inside(trailers) || placeholder_inside_name(trailers))
         return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in a trailer"));
     ex->body_ended = true;
+    if (ex->undecided) {
+        reading_ended(ex);
+        return 0;
+    }
     if (ex->inspection)
         inspection_end(ex->inspection);
     body_came(ex);
     return 0;
+}
+
+/* ---- a body that is held ---- */
+
+bool send_hold(struct exchange *ex, uint64_t limit) {
+    buf_raise(&ex->body, (size_t)(limit + (uint64_t)ex->window));
+    return buf_ok(&ex->body);
+}
+
+bool send_held(struct exchange *ex) {
+    if (ex->body_received == 0 && !ex->body_ended)
+        return true;
+    enum reason why = ex->body_received > 0 ? choose_scan(ex) : REASON_ALLOWED;
+    if (why != REASON_ALLOWED) {
+        exchange_refuse(ex, why, (struct view){NULL, 0});
+        return false;
+    }
+    if (ex->inspection && ex->body_ended)
+        inspection_end(ex->inspection);
+    body_came(ex);
+    return true;
 }
 
 /* ---- inspect's answers ---- */
@@ -337,8 +367,12 @@ void send_begin(struct exchange *ex) {
 
 /* n bytes of the body need to be kept no longer. */
 static void body_left(struct exchange *ex, size_t n) {
+    size_t ahead = n < ex->credit_ahead ? n : (size_t)ex->credit_ahead;
     ex->body_framed += n;
-    ex->credit_owed += (uint32_t)n;
+    ex->credit_ahead -= ahead;
+    ex->credit_owed += (uint32_t)(n - ahead);
+    if (ex->reading)
+        reading_left(ex->reading, n);
     buf_consume(&ex->body, n);
 }
 
@@ -405,12 +439,15 @@ static void written(struct exchange *ex, struct buf *out, size_t n) {
         buf_free(&ex->head);
 }
 
+void send_credit(struct exchange *ex, uint32_t n) {
+    buf_put_u32(channel_begin(ex->lane->proxy, LANE_BODY_CREDIT, ex->id, 0), n);
+    channel_end(ex->lane->proxy);
+}
+
 static void give_credit(struct exchange *ex) {
     if (ex->credit_owed == 0)
         return;
-    struct buf *b = channel_begin(ex->lane->proxy, LANE_BODY_CREDIT, ex->id, 0);
-    buf_put_u32(b, ex->credit_owed);
-    channel_end(ex->lane->proxy);
+    send_credit(ex, ex->credit_owed);
     ex->credit_owed = 0;
 }
 

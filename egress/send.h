@@ -9,6 +9,12 @@
 
 /* After an allow: how the body is to be looked at. REASON_ALLOWED, or why not. */
 enum reason send_prepare(struct exchange *ex);
+/* Room for a body that is held until limit bytes of it are here. False: no memory. */
+bool send_hold(struct exchange *ex, uint64_t limit);
+/* n bytes more may come. */
+void send_credit(struct exchange *ex, uint32_t n);
+/* The body that was held, as far as it has come, goes the way of others. False: the exchange is refused. */
+bool send_held(struct exchange *ex);
 /* Asks for a connection; fresh: not a pooled one. */
 void send_connect(struct exchange *ex, bool fresh);
 /* Connected, and the secret is lent (NULL: none is needed): records the decision, then bytes leave. */

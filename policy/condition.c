@@ -273,9 +273,11 @@ bool condition_wants_body(const struct condition *c, const struct request_facts 
     case CONDITION_SIZE:
         return !f->length_known;
     case CONDITION_GRAPHQL:
+        /* By GET it stands in the query. */
+        return !is_empty(f) || (view_equal(f->method, VIEW("GET")) && f->target->has_query);
     case CONDITION_RPC:
     case CONDITION_MCP:
-        return !f->length_known || f->length > 0;
+        return !is_empty(f);
     default:
         return false;
     }

@@ -109,18 +109,19 @@ void body_read_free(struct body_read *r) {
     free(r);
 }
 
+/* What is wrong within the limit counts, not where the pieces end. */
 bool body_read_feed(struct body_read *r, struct view piece) {
+    uint64_t room = r->limit > r->facts.size ? r->limit - r->facts.size : 0;
+    struct view within = piece.n > room ? view_head(piece, (size_t)room) : piece;
     r->facts.size += piece.n;
-    if (r->fault == BODY_FAULTLESS && r->facts.size > r->limit)
-        r->fault = BODY_TOO_LARGE;
-    if (r->fault != BODY_FAULTLESS)
-        return false;
-    if (r->json)
-        r->fault = json_read_feed(r->json, piece);
-    else
-        buf_put(&r->form, piece);
-    if (!buf_ok(&r->form))
+    if (r->fault == BODY_FAULTLESS && r->json)
+        r->fault = json_read_feed(r->json, within);
+    else if (r->fault == BODY_FAULTLESS)
+        buf_put(&r->form, within);
+    if (r->fault == BODY_FAULTLESS && !buf_ok(&r->form))
         r->fault = BODY_TOO_MANY;
+    if (r->fault == BODY_FAULTLESS && within.n < piece.n)
+        r->fault = BODY_TOO_LARGE;
     return r->fault == BODY_FAULTLESS;
 }
 

@@ -99,6 +99,18 @@ service elsewhere-in-it {
     operation limited   { GET /l }
     operation observed  { GET /o }
 }
+service bodies {
+    host bodies.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    operation chat   { POST /chat { body /model in [small, "medium 2"]; no body /tools/*/url; no body /messages/*/source/url } }
+    operation graph  { POST /graphql graphql query [viewer, repository]; GET /graphql graphql query [viewer] }
+    operation calls  { POST /rpc jsonrpc [ping, "tools/list"] }
+    operation tools  { POST /mcp mcp initialize; POST /mcp mcp tools/call [search] { body /params/arguments/q is string } }
+    operation hooks  { POST /hooks }
+    operation upload { PUT /files/{name} { body at most 16 } }
+    never { POST /hooks { body /config/url } }
+}
 service blocked { host blocked.test; never all }
 service elsewhere { host elsewhere.test; port {port}; operation every { * /** } }
 service private { host private.test; port {port}; operation every { * /; * /** } }
@@ -116,6 +128,7 @@ sandbox a {
     grant elsewhere-in-it by-query by-cookie
     grant elsewhere-in-it limited uses 5
     grant elsewhere-in-it observed mode observe
+    grant bodies all
 }
 sandbox b { grant api read; grant open all }
 sandbox c { grant api read; grant open all }
@@ -124,7 +137,8 @@ sandbox e { }
 """
 
 HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.allowed.test", "any.allowed.test",
-         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "rules.allowed.test", "places.allowed.test", "a.wild.test",
+         "clear.allowed.test", "forge.allowed.test", "registry.allowed.test", "rules.allowed.test", "places.allowed.test",
+         "bodies.allowed.test", "a.wild.test",
          "xn--bcher-kva.allowed.test", "a_b.wild.test")
 
 SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),

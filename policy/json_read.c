@@ -131,8 +131,8 @@ static int compare_names(const void *a, const void *b, void *names) {
 
 /* Sorting keeps this cheap whatever the names are. */
 static void close_object(struct json_read *r, const struct level *l) {
-    struct name *names = r->name + l->first_name;
     size_t n = r->n_names - l->first_name;
+    struct name *names = n > 0 ? r->name + l->first_name : NULL;
     if (n > 1)
         qsort_r(names, n, sizeof *names, compare_names, &r->names);
     for (size_t i = 1; i < n; i++)

@@ -29,7 +29,7 @@ THEMES = [
 ]
 
 H2 = "not built: HTTP/2 is not offered (ALPN says http/1.1 only), its preface is refused (CT-15)"
-BODY_RULE = "evaluator only: bodies are not read for rules yet"
+MULTIPART = "multipart bodies are not read for rules: conditions on them are undecided"
 HOST = "not exeat's: the network around it must leave the sandbox no other way (threat model)"
 
 NOTES = {
@@ -66,9 +66,9 @@ NOTES = {
     "GF-02": "not built: bytes are recorded, no rule limits them; an allowed server is a channel (threat model, residuals)",
     "GF-06": "the storage host needs a rule of its own, and signed queries are foreign (PV-05)",
     "GF-07": "secrets and assertions are foreign; client ids are public names and not bound",
-    "SF-01": BODY_RULE, "SF-02": BODY_RULE, "SF-03": "by the path of a rule; " + BODY_RULE, "SF-04": "bodies: " + BODY_RULE,
-    "SF-05": "residual (threat model)", "SF-06": BODY_RULE, "SF-07": BODY_RULE,
-    "AP-01": BODY_RULE, "AP-02": BODY_RULE, "AP-03": BODY_RULE, "AP-04": BODY_RULE, "AP-05": "session ids are not bound",
+    "SF-06": "as SF-01 and SF-03: by pointers of the policy", "SF-07": MULTIPART,
+    "SF-05": "residual (threat model)",
+    "AP-05": "session ids are not bound",
     "AP-06": H2, "AP-07": "streaming is shown by RF-06",
     "RX-06": "100 MB both ways with constant memory: test_clients", "RX-11": "64-bit clocks; ids end the process before they wrap",
     "XS-02": HOST, "XS-06": "accepted (threat model)", "XS-07": "identity is the listener, not an address",
@@ -78,7 +78,6 @@ NOTES = {
     "AD-09": "test_operation", "XS-04": "pools, leaves and leases belong to a lane and a sandbox",
     "PH-13": "test_operation: rotation under load", "PH-14": "nothing passes uninspected (CT-01)",
 }
-NO_RULE_READS_BODIES = "not built: rules read no bodies yet; the path of a rule decides"
 NOTES.update({
     "CT-06": "test_exhaustion keeps tunnels open; no state says that a connection was approved",
     "RF-08": "medians of classes, interleaved; see the test's own words",
@@ -86,7 +85,7 @@ NOTES.update({
     "RX-01": "slowhttptest itself: the soak", "RX-07": "a churn of seconds; an hour of it is the soak's",
     "RX-10": "address space instead of a cgroup: every allocation fails, not the process",
     "BR-13": "`never all` of a service of that address, also for names that resolve to it",
-    "BR-17": HOST, "BR-28": NO_RULE_READS_BODIES, "BR-60": NO_RULE_READS_BODIES, "BR-82": H2,
+    "BR-17": HOST, "BR-82": H2,
     "BR-36": "no binding puts a secret into a body: a placeholder there is refused",
     "BR-42": "exeat changes no network of the machine",
     "BR-56": "the dialer connects to the addresses of its own one look-up: DN-01",

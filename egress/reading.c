@@ -2,6 +2,7 @@
 
 #include "egress/request.h"
 #include "egress/send.h"
+#include "policy/body_request.h"
 
 #include <stdlib.h>
 
@@ -52,20 +53,6 @@ static bool keep_pointers(struct reading *r, const struct policy *p, const struc
     }
     r->n_pointers = n->n_pointers;
     return buf_ok(&r->texts);
-}
-
-/* What there is to be read; false: nothing that is read. */
-static bool find_source(const struct exchange *ex, enum body_source *out) {
-    const struct fields *f = &ex->request.fields;
-    struct view type, coding;
-    size_t codings = fields_find(f, VIEW("content-encoding"), &coding);
-    if (ex->request.framing == FRAMING_NONE) {
-        *out = BODY_SOURCE_QUERY;
-        return true;
-    }
-    if (codings > 1 || (codings == 1 && !view_equal_nocase(coding, VIEW("identity"))))
-        return false;
-    return fields_find(f, VIEW("content-type"), &type) == 1 && body_source_of(type, out);
 }
 
 static bool open_job(struct reading *r, enum body_source source) {
@@ -181,16 +168,18 @@ void reading_ended(struct exchange *ex) {
 
 static void start(struct exchange *ex) {
     struct reading *r = ex->reading;
+    const struct fields *f = &ex->request.fields;
+    bool has_body = ex->request.framing != FRAMING_NONE;
     enum body_source source;
     if (ex->request.framing == FRAMING_LENGTH && ex->request.length > r->limit)
         decide_unread(ex, BODY_TOO_LARGE);
     else if (!keep_pointers(r, ex->generation->policy, &ex->needs))
         decide_unread(ex, BODY_TOO_MANY);
-    else if (is_about_content(r) && !find_source(ex, &source))
+    else if (is_about_content(r) && !body_source_find(f->at, f->n, has_body, &source))
         decide_unread(ex, BODY_UNREAD);
     else if (is_about_content(r) && !open_job(r, source))
         exchange_refuse(ex, REASON_INSPECT_UNAVAILABLE, (struct view){NULL, 0});
-    else if (ex->request.framing == FRAMING_NONE) {
+    else if (!has_body) {
         inspection_feed(r->job, ex->target.query);
         reading_ended(ex);
     } else {
@@ -220,15 +209,6 @@ int reading_acknowledged(struct exchange *ex, uint32_t n) {
     return 0;
 }
 
-/* Servers of GraphQL look into the target, too, some of them first. */
-static void doubt_graphql(const struct exchange *ex, struct body_facts *f) {
-    if (ex->request.framing == FRAMING_NONE || !f->graphql.known || !ex->target.has_query ||
-        !body_query_may_be_graphql(ex->target.query))
-        return;
-    f->graphql.known = false;
-    f->why = body_fault_text(BODY_NOT_GRAPHQL);
-}
-
 int reading_told(struct exchange *ex, struct view message) {
     struct reading *r = ex->reading;
     int err = facts_read(message, r->n_pointers, &r->facts);
@@ -246,7 +226,7 @@ int reading_told(struct exchange *ex, struct view message) {
         return ERR_BAD;
     /* Of what is sent, not of what was read. */
     f->size = ex->body_received;
-    doubt_graphql(ex, f);
+    body_facts_doubt(f, ex->request.framing != FRAMING_NONE, &ex->target);
     decide(ex);
     return 0;
 }

@@ -1,9 +1,7 @@
 #include "policy/body_read.h"
 
-#include "policy/credential_name.h"
 #include "policy/form_read.h"
 #include "policy/rpc_read.h"
-#include "policy/target.h"
 
 #include <stdlib.h>
 
@@ -166,32 +164,6 @@ static bool read_query(struct body_read *r) {
     /* A GET must not change anything (GraphQL over HTTP, 5.3). */
     r->facts.graphql.known = r->facts.graphql.kind != GRAPHQL_MUTATION;
     return r->facts.graphql.known;
-}
-
-static bool is_like_graphql(struct view name) {
-    static const char *const names[] = {"query",      "operationName", "variables", "extensions",
-                                        "documentId", "doc_id",        "id",        "batch"};
-    uint8_t memory[64];
-    struct view decoded;
-    if (!percent_decode_into(name, true, memory, sizeof memory, &decoded))
-        return true;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (credential_name_same(decoded, view_str(names[i])))
-            return true;
-    return false;
-}
-
-bool body_query_may_be_graphql(struct view query) {
-    struct view rest = query;
-    while (rest.n > 0) {
-        struct view pair = view_cut(&rest, '&');
-        while (pair.n > 0) {
-            struct view piece = view_cut(&pair, ';');
-            if (is_like_graphql(view_cut(&piece, '=')))
-                return true;
-        }
-    }
-    return false;
 }
 
 /* ---- the end ---- */

@@ -23,11 +23,6 @@ enum body_source {
  */
 bool body_source_of(struct view type, enum body_source *out);
 
-/*
- * Whether a target's query has a parameter that a server of GraphQL may read beside or instead of the body.
- */
-bool body_query_may_be_graphql(struct view query);
-
 struct body_wants {
     const struct view *pointers; /* RFC 6901, `*` any */
     size_t n_pointers;

@@ -1,5 +1,6 @@
 #include "policy/reader.h"
 
+#include "policy/json_path.h"
 #include "policy/own_field.h"
 
 struct condition *add_condition(struct policy_source *s, enum condition_kind kind,
@@ -169,12 +170,15 @@ static int read_type(struct policy_source *s, struct lexer *l, struct condition 
 }
 
 static const char *pointer_fault(struct view v) {
+    size_t tokens = 0;
     if (v.p[0] != '/')
         return "a pointer begins with '/'";
-    for (size_t i = 0; i < v.n; i++)
+    for (size_t i = 0; i < v.n; i++) {
+        tokens += v.p[i] == '/';
         if (v.p[i] == '~' && (i + 1 == v.n || (v.p[i + 1] != '0' && v.p[i + 1] != '1')))
             return "behind '~' stands 0 or 1";
-    return NULL;
+    }
+    return tokens > JSON_PATH_TOKENS || v.n > JSON_PATH_TEXT ? "it is too long" : NULL;
 }
 
 static int find_pointer(struct policy *p, struct lexer *l, const struct token *t, uint16_t *out) {

@@ -1,6 +1,7 @@
 #include "policy/trial.h"
 
 #include "base/base64.h"
+#include "policy/body_request.h"
 #include "policy/judge_material.h"
 #include "policy/placeholder.h"
 #include "policy/rules.h"
@@ -102,6 +103,10 @@ struct request {
     struct buf raw, path, value; /* target as sent, as parsed; a field with a credential */
     struct target target;
     struct materials materials;
+    struct body_read *reader;  /* of the body, where the verdict depends on it */
+    struct body_value *values; /* of its facts */
+    struct body_facts facts;
+    bool facts_known;
     bool elsewhere;
 };
 
@@ -180,14 +185,14 @@ static struct request_facts facts_of(const struct request *r) {
         .n_fields = r->n_fields,
         .length_known = true,
         .length = t->body.n,
+        .body = r->facts_known ? &r->facts : NULL,
     };
 }
 
-static bool needs_body(const struct request *r) {
+static bool needs_body(const struct request *r, struct body_needs *needs) {
     struct request_facts facts = facts_of(r);
-    struct body_needs needs;
-    return r->who ? body_needs_who(r->policy, r->who, &facts, &needs)
-                  : policy_body_needs(r->policy, &facts, &needs);
+    return r->who ? body_needs_who(r->policy, r->who, &facts, needs)
+                  : policy_body_needs(r->policy, &facts, needs);
 }
 
 static struct verdict judge_request(const struct request *r) {
@@ -280,6 +285,49 @@ static int put_chosen(struct request *r, enum with with, const char **why) {
     return put_credential(r, c ? &c->place : &usual, with, why);
 }
 
+/* ---- its body, read as inspect reads it ---- */
+
+static int keep_facts(struct request *r, const struct body_facts *f,
+                      const struct body_needs *needs) {
+    r->facts = *f;
+    r->facts_known = true;
+    r->values = calloc(f->n_values + 1, sizeof *r->values);
+    if (!r->values)
+        return ERR_MEMORY;
+    for (size_t i = 0; i < f->n_values; i++) {
+        r->values[i] = f->values[i];
+        r->values[i].pointer = needs->pointers[f->values[i].pointer];
+    }
+    r->facts.values = r->values;
+    body_facts_doubt(&r->facts, r->trial->body.n > 0, &r->target);
+    return 0;
+}
+
+static int learn_facts(struct request *r, const struct body_needs *needs, const char **why) {
+    struct view body = r->trial->body, pointers[BODY_POINTERS_MAX];
+    struct body_wants wants = {.pointers = pointers,
+                               .n_pointers = needs->n_pointers,
+                               .graphql = needs->graphql,
+                               .rpc = needs->rpc,
+                               .limit = needs->limit};
+    enum body_source source;
+    if (needs->too_many || !body_source_find(r->fields, r->n_fields, body.n > 0, &source)) {
+        r->facts = (struct body_facts){
+            .size = body.n, .unclear = true, .why = body_fault_text(BODY_UNREAD)};
+        r->facts_known = true;
+        return 0;
+    }
+    for (size_t i = 0; i < needs->n_pointers; i++)
+        pointers[i] = policy_body_pointer(r->policy, needs->pointers[i]);
+    int err = body_read_new(source, &wants, &r->reader);
+    if (err != 0) {
+        *why = "what is asked of the body cannot be read";
+        return err;
+    }
+    body_read_feed(r->reader, body.n > 0 ? body : r->target.query);
+    return keep_facts(r, body_read_end(r->reader), needs);
+}
+
 /* ---- the run ---- */
 
 static bool method_is_token(struct view method) {
@@ -311,12 +359,11 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
         return err;
     find_materials(r);
     set_origins(r);
-    if (needs_body(r)) {
-        *why = "the verdict depends on what the body says, which cannot be tried yet";
-        return ERR_BAD;
-    }
-    *out = judge_request(r);
-    return 0;
+    struct body_needs needs;
+    err = needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
+    if (err == 0)
+        *out = judge_request(r);
+    return err;
 }
 
 int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
@@ -337,6 +384,8 @@ int trial_run_as(const struct policy *p, const struct who *who, const struct tri
     buf_init(&r->value, VALUE_SIZE);
     buf_put(&r->raw, raw);
     int err = buf_ok(&r->raw) ? judge_trial(r, out, why) : ERR_MEMORY;
+    body_read_free(r->reader);
+    free(r->values);
     buf_free(&r->raw);
     buf_free(&r->path);
     buf_free(&r->value);

@@ -97,6 +97,34 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "expect deny  GET /x?mode[]=write reason never }\n");
 }
 
+static void sf_01_ap_01_ap_03_expectations_read_bodies_as_inspect_does(void **state) {
+    (void)state;
+    loads(S "operation r { POST /c { body /model in [a, b]; no body /tools/*/url } }\n"
+            "operation g { POST /g graphql query [x]; GET /g graphql query [x] }\n"
+            "operation m { POST /m mcp tools/call [t] { body /params/arguments/n is number } }\n"
+            "never { POST /c { body /stop } }\n"
+            "expect allow POST /c type application/json body '{\"model\":\"a\"}'\n"
+            "expect deny  POST /c type application/json body '{\"model\":\"c\"}'\n"
+            "expect deny  POST /c type text/plain body '{\"model\":\"a\"}' reason never\n"
+            "expect deny  POST /c type application/json body "
+            "'{\"model\":\"a\",\"tools\":[{\"url\":1}]}'\n"
+            "expect deny  POST /c type application/json body '{\"model\":\"a\",\"STOP\":1}' reason "
+            "never\n"
+            "expect allow POST /c type application/x-www-form-urlencoded body 'model=b'\n"
+            "expect deny  POST /c type application/x-www-form-urlencoded body 'model=b;a=1' reason "
+            "never\n"
+            "expect allow POST /g type application/json body '{\"query\":\"{y:x}\"}'\n"
+            "expect deny  POST /g type application/json body '{\"query\":\"mutation{x}\"}'\n"
+            "expect deny  POST /g?query=x type application/json body '{\"query\":\"{x}\"}'\n"
+            "expect allow GET /g?query=%7Bx%7D\n"
+            "expect deny  GET /g?query=%7By%7D\n"
+            "expect deny  GET /g\n"
+            "expect allow POST /m type application/json body '{\"jsonrpc\":\"2.0\",\"method\":"
+            "\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"n\":1}}}'\n"
+            "expect deny  POST /m type application/json body '{\"jsonrpc\":\"2.0\",\"method\":"
+            "\"tools/call\",\"params\":{\"name\":\"u\",\"arguments\":{\"n\":1}}}' }\n");
+}
+
 static void sf_04_fields_and_types_are_conditions(void **state) {
     (void)state;
     loads(S "accept destinations\n"
@@ -726,8 +754,14 @@ static const struct bad_case bad_cases[] = {
     {"layer projekt", 1, 7, "did you mean 'project'?"},
     {"include other", 1, 9, "other files are not read here"},
     /* expectations */
-    {S "operation r { POST / { body /x } }\nexpect allow POST / body '{\"x\":1}' }", 3, 19,
-     "which cannot be tried yet"},
+    {S "operation r { POST / { body "
+       "/1/2/3/4/5/6/7/8/9/10/1/2/3/4/5/6/7/8/9/20/1/2/3/4/5/6/7/8/9/30/1/2/3 } } }",
+     2, 29, "it is too long"},
+    {S "operation r { POST / { body /x is 1 } }\nexpect allow POST / type application/json body "
+       "'{\"x\":2}' }",
+     3, 1, "allow"},
+    {S "operation r { POST / { body /x is 1 } }\nexpect allow POST / body '{\"x\":1}' }", 3, 1,
+     "allow"},
     {S R "expect allow GET / header accept }", 3, 27, "expected a field such as"},
     {S R "expect allow GET / reasn x }", 3, 20, "expected the end of the statement"},
 };
@@ -750,6 +784,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pn_10_templates_take_one_segment_and_int_digits_only),
         cmocka_unit_test(pn_08_all_occurrences_of_a_parameter_must_match),
+        cmocka_unit_test(sf_01_ap_01_ap_03_expectations_read_bodies_as_inspect_does),
         cmocka_unit_test(sf_04_fields_and_types_are_conditions),
         cmocka_unit_test(gf_01_gf_03_git_is_judged_by_repository_on_both_steps),
         cmocka_unit_test(pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed),

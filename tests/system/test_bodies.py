@@ -131,6 +131,11 @@ def an_unclear_body_leaves_the_line_that_asks_nothing_of_it(place):
     got = ask(place, "POST /kind", fields="Content-Type: text/plain\r\n", body=b"kind")
     assert got.status == 200, got
     assert [r for r in place.records() if r["kind"] == "decision"][-1]["operation"] == "plain"
+    # Known early, in the middle of a body that is longer than the window.
+    place.upstream.forget()
+    body = b'{"x":{"a":1,"a":2},"kind":"special","text":"%s"}' % (b"x" * 3000000)
+    got = ask(place, "POST /kind", fields=JSON, body=body)
+    assert got.status == 200 and place.upstream.requests[0].endswith(body), got
 
 
 def no_connection_is_made_before_the_verdict(place):

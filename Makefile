@@ -191,7 +191,7 @@ bench-verdict: $(LIBRARY) ## nanoseconds a verdict for 10, 1,000 and 100,000 ope
 
 MANUALS := $(wildcard docs/man/*.[158])
 install: all ## install below DESTDIR and PREFIX
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions $(DESTDIR)$(PREFIX)/share/exeat \
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions $(DESTDIR)$(PREFIX)/share/exeat/services \
 	  $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	install -m 755 $(B)/exeatd $(B)/exeat $(DESTDIR)$(PREFIX)/bin
 	sed 's|/usr/bin/exeatd|$(PREFIX)/bin/exeatd|' systemd/exeatd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/exeatd.service
@@ -203,6 +203,7 @@ install: all ## install below DESTDIR and PREFIX
 	install -m 644 $(filter-out docs/service.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/exeat
 	install -m 644 $(wildcard docs/decisions/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions
 	install -m 644 docs/examples/exeat.conf docs/examples/policy $(DESTDIR)$(PREFIX)/share/exeat
+	install -m 644 policy/services/*.policy $(DESTDIR)$(PREFIX)/share/exeat/services
 	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 dist: ## a source archive of what is committed

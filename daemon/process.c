@@ -1,5 +1,6 @@
 #include "daemon/process.h"
 
+#include "base/include_file.h"
 #include "base/log.h"
 #include "daemon/places.h"
 
@@ -127,12 +128,15 @@ static void become(uid_t uid) {
 }
 
 static void execute(char **arguments) {
-    static char *environment[] = {"PATH=/usr/bin:/bin",
+    static char share[1024 + sizeof "EXEAT_SHARE="];
+    static char *environment[] = {"PATH=/usr/bin:/bin", share,
 #ifdef EXEAT_SANITIZE
                                   "ASAN_OPTIONS=detect_leaks=0", "UBSAN_OPTIONS=print_stacktrace=1",
 #endif
                                   NULL};
-    execve("/proc/self/exe", arguments, environment);
+    int n = snprintf(share, sizeof share, "EXEAT_SHARE=%s", include_share());
+    if (n > 0 && (size_t)n < sizeof share)
+        execve("/proc/self/exe", arguments, environment);
     _exit(127);
 }
 

@@ -188,7 +188,7 @@ def all_that_is_installed_is_there(directory):
     assert done.returncode == 0, done.stdout
     empty = [path for path, folders, files in os.walk(directory) if not folders and not files]
     assert not empty, empty
-    for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/man/man1/exeat.1",
+    for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/exeat/services/github.policy", "share/man/man1/exeat.1",
                  "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
         assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
     count = 0

@@ -30,7 +30,7 @@ WARN := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-protot
         -Werror=implicit-function-declaration -Werror=incompatible-pointer-types
 # -U first: some distributions predefine _FORTIFY_SOURCE; sanitizers do its work better.
 HARDEN := -fstack-protector-strong -fPIE $(if $(SANITIZE),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
-ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -I. $(WARN) $(HARDEN) $(CFLAGS) -MMD -MP \
+ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -DEXEAT_SHARE='"$(PREFIX)/share/exeat"' -I. $(WARN) $(HARDEN) $(CFLAGS) -MMD -MP \
               $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=undefined \
                                -DEXEAT_SANITIZE) \
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
@@ -158,7 +158,7 @@ format-check: ## say which sources differ from .clang-format
 # One process a file: in a second file of one process clang-tidy 14 takes every va_list for uninitialized.
 tidy: ## clang-tidy over the sources (minutes)
 	@mkdir -p build; printf '%s\n' $(SOURCES) $(MAINS) | xargs -P $$(nproc) -I FILE clang-tidy --quiet FILE -- \
-	  -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -I. $(LLHTTP_CFLAGS) 2>build/tidy.log || \
+	  -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='""' -DEXEAT_SHARE='""' -I. $(LLHTTP_CFLAGS) 2>build/tidy.log || \
 	  { grep -v 'warnings\? generated' build/tidy.log; exit 1; }
 
 cover: ## line coverage of the unit tests, per file

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 int policy_file_read(const char *path, struct buf *out) {
@@ -14,29 +15,46 @@ int policy_file_read(const char *path, struct buf *out) {
     return file_read(fd, POLICY_TEXT_MAX, out);
 }
 
-/* The path of a file as seen from the one that includes it. */
-static int join(const char *from, struct view path, char *name, size_t size) {
-    const char *slash = strrchr(from, '/');
+const char *policy_share(void) {
+    const char *given = getenv("EXEAT_SHARE");
+    return given && *given ? given : EXEAT_SHARE;
+}
+
+static int join(struct view folder, struct view path, char *name, size_t size) {
     struct buf joined;
     buf_init(&joined, size);
-    if (slash && path.p[0] != '/')
-        buf_put(&joined, view_of(from, (size_t)(slash - from) + 1));
+    if (folder.n > 0 && path.p[0] != '/') {
+        buf_put(&joined, folder);
+        if (!view_ends(folder, VIEW("/")))
+            buf_put_u8(&joined, '/');
+    }
     buf_put(&joined, path);
     int err = buf_ok(&joined) ? view_cstr(buf_view(&joined), name, size) : ERR_LIMIT;
     buf_free(&joined);
     return err;
 }
 
+/* With its "/"; of "policy" it is empty. */
+static struct view folder_of(const char *file) {
+    const char *slash = strrchr(file, '/');
+    return slash ? view_of(file, (size_t)(slash - file) + 1) : (struct view){NULL, 0};
+}
+
+static int read_in(struct view folder, struct view path, struct buf *out, char *name, size_t size) {
+    int err = join(folder, path, name, size);
+    return err != 0 ? err : policy_file_read(name, out);
+}
+
 static int read_included(void *ctx, const char *from, struct view path, struct buf *out, char *name,
                          size_t size, const char **why) {
     (void)ctx;
-    int err = join(from, path, name, size);
-    *why = "the name is too long";
-    if (err != 0)
-        return err;
-    err = policy_file_read(name, out);
-    *why = err == ERR_MISSING ? "there is no such file"
-           : err == ERR_LIMIT ? "the file is too long"
+    int err = read_in(folder_of(from), path, out, name, size);
+    if (err == ERR_MISSING)
+        err = read_in(view_str(policy_share()), path, out, name, size);
+    *why = err == ERR_MISSING
+               ? "there is no such file, neither beside this one nor among those that "
+                 "come with exeat"
+           : err == ERR_LIMIT ? "the file or its name is too long"
                               : "the file cannot be read";
     return err;
 }

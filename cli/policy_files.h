@@ -6,7 +6,12 @@
 
 #include "policy/policy.h"
 
-/* What `include` means in files. */
+/* The folder of the files that come with exeat: $EXEAT_SHARE, else where `make install` puts them. */
+const char *policy_share(void);
+/*
+ * What `include` means in files: a path that does not begin with "/" is looked for beside the file that
+ * has the `include`, then in policy_share.
+ */
 extern const struct policy_files policy_files_of_disk;
 
 /* Appends the text of the file. ERR_MISSING, ERR_SYSTEM, ERR_LIMIT; errno says more. */

@@ -1,7 +1,7 @@
 #include "daemon/process.h"
 
-#include "base/include_file.h"
 #include "base/log.h"
+#include "cli/policy_files.h"
 #include "daemon/places.h"
 
 #include <assert.h>
@@ -134,7 +134,7 @@ static void execute(char **arguments) {
                                   "ASAN_OPTIONS=detect_leaks=0", "UBSAN_OPTIONS=print_stacktrace=1",
 #endif
                                   NULL};
-    int n = snprintf(share, sizeof share, "EXEAT_SHARE=%s", include_share());
+    int n = snprintf(share, sizeof share, "EXEAT_SHARE=%s", policy_share());
     if (n > 0 && (size_t)n < sizeof share)
         execve("/proc/self/exe", arguments, environment);
     _exit(127);

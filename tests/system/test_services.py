@@ -118,7 +118,7 @@ def docs_services_md_is_true(_):
     with open(os.path.join(ROOT, "docs", "services.md")) as f:
         text = f.read()
     loads(re.search(r"^```\n(.*?)^```", text, re.M | re.S).group(1))
-    rows = dict(re.findall(r"^\| `(\w+\.policy)` \| (.*) \|$", text, re.M))
+    rows = dict(re.findall(r"^\| `([\w-]+\.policy)` \| (.*) \|$", text, re.M))
     assert sorted(rows) == FILES, rows
     for file, row in rows.items():
         with open(os.path.join(FOLDER, file)) as f:
@@ -146,6 +146,10 @@ CASES = [
     ("GF-04", "github", "grant github read", "deny POST https://api.github.com/repos/o/r/forks"),
     ("GF-04", "github", "grant github read", "deny PATCH https://api.github.com/user/repository_invitations/1"),
     ("GF-04", "github", "grant github read", "deny POST https://uploads.github.com/repos/o/r/releases/1/assets reason host_not_allowed"),
+    ("GF-05", "container-registry", "grant container-registry read", "deny PUT https://registry.example.com/v2/app/manifests/v1"),
+    ("GF-05", "container-registry", "grant container-registry read", "deny POST https://registry.example.com/v2/app/blobs/uploads/"),
+    ("GF-05", "huggingface", "grant huggingface read", "deny POST https://huggingface.co/api/models/a/b/commit/main"),
+    ("GF-06", "container-registry", "grant container-registry all", "deny GET 'https://storage.example.com/x?sig=1' reason host_not_allowed"),
     ("GF-07", "github", "grant github all; grant github-git all", "deny POST https://github.com/login/device/code"),
     ("GF-07", "gitlab", "grant gitlab all", "deny POST https://gitlab.com/oauth/token"),
     ("GF-07", "slack", "grant slack all", "deny POST https://slack.com/api/oauth.v2.access"),
@@ -186,6 +190,8 @@ CASES = [
     ("SF-03", "github", "grant github read write-contents", "deny POST https://api.github.com/repos/o/r/hooks"),
     ("SF-03", "stripe", "grant stripe read", "deny POST https://api.stripe.com/v1/webhook_endpoints"),
     ("SF-03", "gitlab", "grant gitlab read", "deny POST https://gitlab.com/api/v4/projects/7/hooks"),
+    ("SF-03", "jira", "grant jira read open-issue", "deny POST https://jira.example.com/rest/api/3/webhook"),
+    ("SF-06", "jira", "grant jira read comment", "deny POST https://jira.example.com/rest/api/3/issue/AB-7/notify"),
     ("SF-05", "slack", "grant slack read post-message", "deny POST https://slack.com/api/chat.unfurl"),
     ("SF-07", "anthropic", "grant anthropic messages", "deny POST https://api.anthropic.com/v1/messages type application/x-ndjson"),
     ("SF-07", "openai", "grant openai chat", "deny POST https://api.openai.com/v1/chat/completions type multipart/form-data"),

@@ -1,81 +1,14 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "cli/policy_files.h"
+#include "cli/policy_told.h"
 #include "policy/trial.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUT_MAX = 1 << 20, HEADERS_MAX = 64 };
-
-/* ---- what both print ---- */
-
-static void print(FILE *to, const struct buf *b) {
-    fwrite(buf_view(b).p, 1, buf_len(b), to);
-}
-
-static void put_place(struct buf *out, const struct position *at) {
-    if (at->file)
-        json_put_text(out, "file", view_str(at->file));
-    if (at->line != 0) {
-        json_put_number(out, "line", at->line);
-        json_put_number(out, "column", at->column);
-    }
-}
-
-static void put_errors_json(const struct policy_errors *errors, struct buf *out) {
-    buf_put_str(out, "{\"valid\":false");
-    json_put_number(out, "total", errors->total);
-    buf_put_str(out, ",\"errors\":[");
-    for (size_t i = 0; i < errors->n; i++) {
-        buf_put_str(out, i ? ",{" : "{");
-        put_place(out, &errors->at[i].at);
-        json_put_text(out, "text", view_str(errors->at[i].text));
-        buf_put_u8(out, '}');
-    }
-    buf_put_str(out, "]}\n");
-}
-
-static int refuse_policy(const struct cli *cli, const struct policy_errors *errors,
-                         struct view text, const char *path) {
-    struct buf out;
-    buf_init(&out, OUTPUT_MAX);
-    if (cli->json)
-        put_errors_json(errors, &out);
-    else
-        policy_file_errors(errors, text, path, &out);
-    print(cli->json ? stdout : stderr, &out);
-    buf_free(&out);
-    return EXIT_INVALID;
-}
-
-static int read_text(const char *path, struct buf *out) {
-    errno = 0;
-    int err = policy_file_read(path, out);
-    if (err != 0 && errno != 0)
-        return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
-    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_why(err)) : EXIT_YES;
-}
-
-/* EXIT_YES with *out, which the caller frees; anything else was told. */
-static int load(const struct cli *cli, const char *path, struct policy **out) {
-    static struct policy_errors errors;
-    struct buf text;
-    buf_init(&text, POLICY_TEXT_MAX + 4096);
-    int code = read_text(path, &text);
-    if (code == EXIT_YES) {
-        int err = policy_file_load(buf_view(&text), path, out, &errors);
-        if (err == ERR_BAD)
-            code = refuse_policy(cli, &errors, buf_view(&text), path);
-        else if (err != 0)
-            code = cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
-    }
-    buf_free(&text);
-    return code;
-}
+enum { HEADERS_MAX = 64 };
 
 /* ---- check ---- */
 
@@ -85,7 +18,7 @@ static void put_wide_json(const struct policy *p, struct buf *out) {
     buf_put_str(out, ",\"wide\":[");
     for (size_t i = 0; policy_wide_host(p, i, &text, &at); i++) {
         buf_put_str(out, i ? ",{" : "{");
-        put_place(out, &at);
+        policy_told_place(out, &at);
         json_put_text(out, "host", text);
         buf_put_u8(out, '}');
     }
@@ -106,11 +39,11 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
     const char *file;
     int code = options_read(argc, argv, none, &file, 1);
     if (code == EXIT_YES)
-        code = load(cli, file, &p);
+        code = policy_told_load(cli, file, &p);
     if (code != EXIT_YES)
         return code;
     struct buf out;
-    buf_init(&out, OUTPUT_MAX);
+    buf_init(&out, POLICY_OUTPUT_MAX);
     if (cli->json) {
         buf_printf(&out, "{\"valid\":true,\"sandboxes\":%zu", policy_sandboxes(p));
         put_wide_json(p, &out);
@@ -119,7 +52,7 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
         put_wide(p, &out);
         buf_printf(&out, "%s: good\n", file);
     }
-    print(stdout, &out);
+    policy_told_print(stdout, &out);
     buf_free(&out);
     policy_free(p);
     return EXIT_YES;
@@ -218,7 +151,7 @@ static void put_verdict_json(const struct verdict *v, struct buf *out) {
         json_put_text(out, "operation", verdict_operation(v));
     if (v->swap >= 0)
         json_put_text(out, "credential", verdict_credential(v));
-    put_place(out, &v->at);
+    policy_told_place(out, &v->at);
     if (info->hint && !v->allow)
         json_put_text(out, "hint", view_str(info->hint));
     buf_put_str(out, "}\n");
@@ -263,12 +196,12 @@ static int explain(const struct cli *cli, const struct question *q, const struct
     if (err != 0)
         return cli_fail(EXIT_USAGE, "%s %s: %s", q->method, q->url,
                         err == ERR_MEMORY ? err_text(err) : why);
-    buf_init(&out, OUTPUT_MAX);
+    buf_init(&out, POLICY_OUTPUT_MAX);
     if (cli->json)
         put_verdict_json(&v, &out);
     else
         put_verdict(q, &v, &out);
-    print(stdout, &out);
+    policy_told_print(stdout, &out);
     buf_free(&out);
     return v.allow ? EXIT_YES : EXIT_NO;
 }
@@ -283,7 +216,7 @@ static int choose_sandbox(struct question *q, const struct policy *p) {
         return EXIT_YES;
     if (n == 0)
         return cli_fail(EXIT_USAGE, "%s declares no sandbox", q->policy);
-    buf_init(&names, OUTPUT_MAX);
+    buf_init(&names, POLICY_OUTPUT_MAX);
     for (size_t i = 0; i < n; i++)
         buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));
     int code =
@@ -299,7 +232,7 @@ int command_policy_explain(const struct cli *cli, int argc, char **argv) {
     if (code != EXIT_YES)
         return code;
     assert(q.policy && q.url);
-    code = load(cli, q.policy, &p);
+    code = policy_told_load(cli, q.policy, &p);
     if (code != EXIT_YES)
         return code;
     code = choose_sandbox(&q, p);

@@ -124,6 +124,12 @@ static struct token read_quoted(struct lexer *l, uint8_t quote) {
     return bad_token(l);
 }
 
+/* Whether a quoted item of a list begins, which is read as a list only when the grammar asks for one. */
+static bool begins_item(const struct lexer *l, size_t start) {
+    uint8_t before = l->pos > start ? l->text.p[l->pos - 1] : 0;
+    return byte_at(l, 0) == '"' && l->text.p[start] == '[' && (before == '[' || before == ',');
+}
+
 static struct token read_word(struct lexer *l) {
     struct token t = {.kind = TOKEN_WORD, .at = here(l)};
     size_t start = l->pos, skip;
@@ -133,7 +139,7 @@ static struct token read_word(struct lexer *l) {
             l->pos += skip;
             continue;
         }
-        if (ends_word(l, c))
+        if (ends_word(l, c) || begins_item(l, start))
             break;
         if (c == '#')
             errors_add(l->errors, here(l), "'#' inside a word: a comment needs a blank before it");

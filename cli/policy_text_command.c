@@ -1,0 +1,72 @@
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "cli/policy_told.h"
+#include "policy/layout.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- fmt ---- */
+
+/* The whole new text beside the file, and then in its place. */
+static int replace_file(const char *path, struct view text) {
+    char *beside = NULL;
+    struct stat st;
+    if (asprintf(&beside, "%s.XXXXXX", path) < 0)
+        return cli_fail(EXIT_NO, "%s: %s", path, err_text(ERR_MEMORY));
+    int fd = mkstemp(beside);
+    bool good = fd >= 0 && stat(path, &st) == 0 && fchmod(fd, st.st_mode & 07777) == 0 &&
+                file_write(fd, text) == 0 && fsync(fd) == 0 && rename(beside, path) == 0;
+    int why = errno;
+    if (!good && fd >= 0)
+        unlink(beside);
+    if (fd >= 0)
+        close(fd);
+    free(beside);
+    return good ? EXIT_YES : cli_fail(EXIT_NO, "%s: %s", path, strerror(why));
+}
+
+static int format(const struct cli *cli, const char *path, struct view text, struct buf *out) {
+    static struct policy_errors errors;
+    int err = policy_format(text, path, out, &errors);
+    if (err == ERR_BAD)
+        return policy_told_refuse(cli, &errors, text, path);
+    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err)) : EXIT_YES;
+}
+
+static int give_formatted(const char *path, struct view text, const struct buf *out, bool check,
+                          bool write) {
+    bool same = view_equal(text, buf_view(out));
+    if (check)
+        return same ? EXIT_YES : cli_fail(EXIT_NO, "%s is not formatted", path);
+    if (write)
+        return same ? EXIT_YES : replace_file(path, buf_view(out));
+    policy_told_print(stdout, out);
+    return EXIT_YES;
+}
+
+int command_policy_fmt(const struct cli *cli, int argc, char **argv) {
+    bool check = false, write = false;
+    const struct option_spec options[] = {
+        {"--check", NULL, &check}, {"--write", NULL, &write}, {NULL, NULL, NULL}};
+    const char *path;
+    struct buf text, out;
+    int code = options_read(argc, argv, options, &path, 1);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    buf_init(&out, POLICY_OUTPUT_MAX);
+    code = policy_told_read(path, &text);
+    if (code == EXIT_YES)
+        code = format(cli, path, buf_view(&text), &out);
+    if (code == EXIT_YES)
+        code = give_formatted(path, buf_view(&text), &out, check, write);
+    buf_free(&text);
+    buf_free(&out);
+    return code;
+}

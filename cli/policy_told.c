@@ -1,0 +1,70 @@
+#include "cli/policy_told.h"
+
+#include "base/json.h"
+#include "cli/policy_files.h"
+
+#include <errno.h>
+#include <string.h>
+
+void policy_told_print(FILE *to, const struct buf *b) {
+    fwrite(buf_view(b).p, 1, buf_len(b), to);
+}
+
+void policy_told_place(struct buf *out, const struct position *at) {
+    if (at->file)
+        json_put_text(out, "file", view_str(at->file));
+    if (at->line != 0) {
+        json_put_number(out, "line", at->line);
+        json_put_number(out, "column", at->column);
+    }
+}
+
+static void put_errors_json(const struct policy_errors *errors, struct buf *out) {
+    buf_put_str(out, "{\"valid\":false");
+    json_put_number(out, "total", errors->total);
+    buf_put_str(out, ",\"errors\":[");
+    for (size_t i = 0; i < errors->n; i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        policy_told_place(out, &errors->at[i].at);
+        json_put_text(out, "text", view_str(errors->at[i].text));
+        buf_put_u8(out, '}');
+    }
+    buf_put_str(out, "]}\n");
+}
+
+int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,
+                       const char *path) {
+    struct buf out;
+    buf_init(&out, POLICY_OUTPUT_MAX);
+    if (cli->json)
+        put_errors_json(errors, &out);
+    else
+        policy_file_errors(errors, text, path, &out);
+    policy_told_print(cli->json ? stdout : stderr, &out);
+    buf_free(&out);
+    return EXIT_INVALID;
+}
+
+int policy_told_read(const char *path, struct buf *out) {
+    errno = 0;
+    int err = policy_file_read(path, out);
+    if (err != 0 && errno != 0)
+        return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
+    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_why(err)) : EXIT_YES;
+}
+
+int policy_told_load(const struct cli *cli, const char *path, struct policy **out) {
+    static struct policy_errors errors;
+    struct buf text;
+    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    int code = policy_told_read(path, &text);
+    if (code == EXIT_YES) {
+        int err = policy_file_load(buf_view(&text), path, out, &errors);
+        if (err == ERR_BAD)
+            code = policy_told_refuse(cli, &errors, buf_view(&text), path);
+        else if (err != 0)
+            code = cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+    }
+    buf_free(&text);
+    return code;
+}

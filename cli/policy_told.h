@@ -1,0 +1,26 @@
+/*
+ * What the commands on policies share: files that are read and loaded, and how
+ * their errors are told.
+ */
+#ifndef CLI_POLICY_TOLD_H
+#define CLI_POLICY_TOLD_H
+
+#include "cli/command.h"
+#include "policy/policy.h"
+
+#include <stdio.h>
+
+enum { POLICY_OUTPUT_MAX = 1 << 24 };
+
+/* Appends the file's text. EXIT_YES; anything else was told. */
+int policy_told_read(const char *path, struct buf *out);
+/* EXIT_YES with *out, which the caller frees with policy_free; anything else was told. */
+int policy_told_load(const struct cli *cli, const char *path, struct policy **out);
+/* Tells the errors of a text, to standard error or as JSON. Always EXIT_INVALID. */
+int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,
+                       const char *path);
+void policy_told_print(FILE *to, const struct buf *b);
+/* "file", "line" and "column" of an object, as far as they are known. */
+void policy_told_place(struct buf *out, const struct position *at);
+
+#endif

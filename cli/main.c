@@ -45,6 +45,8 @@ static const struct command commands[] = {
      "print a policy for an API's description", command_policy_import},
     {"policy", "fmt", "[--check] [--write] FILE", "print a policy in its canonical layout",
      command_policy_fmt},
+    {"policy", "lint", "FILE", "what is dead, too wide or untried in a policy",
+     command_policy_lint},
     {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
      command_log_verify},
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",

@@ -1,8 +1,10 @@
 #include "base/file.h"
+#include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/policy_told.h"
 #include "policy/layout.h"
+#include "policy/lint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -69,4 +71,50 @@ int command_policy_fmt(const struct cli *cli, int argc, char **argv) {
     buf_free(&text);
     buf_free(&out);
     return code;
+}
+
+/* ---- lint ---- */
+
+struct findings {
+    bool json;
+    size_t n;
+    struct buf out;
+};
+
+static void put_finding(void *ctx, const struct lint_finding *f) {
+    struct findings *all = ctx;
+    if (!all->json) {
+        buf_printf(&all->out, "%s:%u:%u: %s: %s\n    %s\n", f->at.file, f->at.line, f->at.column,
+                   f->code, f->text, f->remedy);
+    } else {
+        buf_put_str(&all->out, all->n ? ",{" : "{");
+        json_put_text(&all->out, "code", view_str(f->code));
+        policy_told_place(&all->out, &f->at);
+        json_put_text(&all->out, "text", view_str(f->text));
+        json_put_text(&all->out, "remedy", view_str(f->remedy));
+        buf_put_u8(&all->out, '}');
+    }
+    all->n++;
+}
+
+int command_policy_lint(const struct cli *cli, int argc, char **argv) {
+    static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    struct findings all = {.json = cli->json};
+    struct policy *p;
+    const char *path;
+    int code = options_read(argc, argv, none, &path, 1);
+    if (code == EXIT_YES)
+        code = policy_told_load(cli, path, &p);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&all.out, POLICY_OUTPUT_MAX);
+    if (cli->json)
+        buf_put_str(&all.out, "{\"findings\":[");
+    policy_lint(p, put_finding, &all);
+    if (cli->json)
+        buf_put_str(&all.out, "]}\n");
+    policy_told_print(stdout, &all.out);
+    buf_free(&all.out);
+    policy_free(p);
+    return all.n == 0 ? EXIT_YES : EXIT_NO;
 }

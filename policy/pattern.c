@@ -87,6 +87,15 @@ bool host_patterns_overlap(const struct host_pattern *a, const struct host_patte
            (a->reach == REACH_MANY && is_below(base_of(b), base_of(a)));
 }
 
+bool host_pattern_covers(const struct host_pattern *a, const struct host_pattern *b) {
+    struct host_facts base = host_facts_of(&b->base);
+    if (b->reach == REACH_EXACT || a->reach == REACH_EXACT)
+        return b->reach == REACH_EXACT && host_pattern_match(a, &base);
+    if (view_equal(base_of(a), base_of(b)))
+        return a->reach >= b->reach;
+    return a->reach == REACH_MANY && is_below(base_of(b), base_of(a));
+}
+
 /* ---- paths ---- */
 
 /* The next segment; a final slash is none. */
@@ -330,4 +339,38 @@ bool path_patterns_overlap(const struct path_pattern *a, const struct path_patte
             meets[i][k] = before && parts_meet(&x, i - 1, &y, k - 1, fold);
         }
     return meets[x.n][y.n];
+}
+
+/* Whether each segment that part k of b stands for is one that part i of a takes. */
+static bool part_covers(const struct path_pattern *p, const struct parts *a, size_t i,
+                        const struct parts *b, size_t k, bool widely) {
+    switch (a->kind[i]) {
+    case PART_MANY:
+        return true;
+    case PART_ONE:
+        return b->kind[k] != PART_MANY;
+    default:
+        break;
+    }
+    if (b->kind[k] == PART_LITERAL)
+        return part_matches(p, a->kind[i], a->text[i], b->text[k], widely);
+    return a->kind[i] == PART_NUMBER && b->kind[k] == PART_NUMBER;
+}
+
+bool path_pattern_covers(const struct path_pattern *a, const struct path_pattern *b, bool widely) {
+    /* covers[i][k]: i parts of a take whatever k parts of b stand for. */
+    bool covers[PATH_PARTS_MAX + 1][PATH_PARTS_MAX + 1] = {{true}};
+    struct parts x, y;
+    if (!widely && !a->open && (b->open || a->final_slash != b->final_slash))
+        return false;
+    if (!widely && b->fold && !a->fold)
+        return false;
+    take_parts(a, &x);
+    take_parts(b, &y);
+    for (size_t i = 1; i <= x.n; i++)
+        for (size_t k = 1; k <= y.n; k++) {
+            bool before = covers[i - 1][k - 1] || (x.kind[i - 1] == PART_MANY && covers[i][k - 1]);
+            covers[i][k] = before && part_covers(a, &x, i - 1, &y, k - 1, widely);
+        }
+    return covers[x.n][y.n];
 }

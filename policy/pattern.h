@@ -34,6 +34,9 @@ bool host_pattern_match(const struct host_pattern *p, const struct host_facts *h
 /* Whether there is a host that both match. */
 bool host_patterns_overlap(const struct host_pattern *a, const struct host_pattern *b);
 
+/* Whether a matches every host that b matches. */
+bool host_pattern_covers(const struct host_pattern *a, const struct host_pattern *b);
+
 enum { PATH_PARTS_MAX = 64 };
 
 struct path_pattern {
@@ -69,6 +72,11 @@ bool path_pattern_part(const struct path_pattern *p, struct view *rest, struct v
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
 /* Whether there is a path that both match, read exactly. */
 bool path_patterns_overlap(const struct path_pattern *a, const struct path_pattern *b);
+/*
+ * Whether a, in its reading, matches every path that b matches exactly. May say false where that is hard to
+ * see (several `**`).
+ */
+bool path_pattern_covers(const struct path_pattern *a, const struct path_pattern *b, bool widely);
 /* The part of the comparison that is not about segments: the final slash. */
 bool path_pattern_ends(const struct path_pattern *p, const struct target *t, bool widely);
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The commands on policies that need no daemon: what they print, and how they exit."""
+import json
 import os
 import subprocess
 import sys
@@ -76,6 +77,51 @@ def fmt_leaves_a_bad_file_as_it_is(place):
     code, out, err = place.policy("fmt", "--write", "p")
     assert code == INVALID and out == "" and "p:1:13: 'hots' is no word of a service" in err, err
     assert place.read("p") == "service a { hots b.test }\n"
+
+
+# ---- lint ----
+
+def findings(place, text):
+    """The codes that are found, with their lines."""
+    code, out, err = place.policy("lint", "--json", place.write("p", text))
+    found = json.loads(out)["findings"]
+    assert code == (NO if found else YES), (code, out, err)
+    assert all(f["text"] and f["remedy"] and f["file"] == "p" and f["column"] for f in found), found
+    return [(f["code"], f["line"]) for f in found]
+
+
+@test
+def lint_finds_nothing_in_a_tidy_policy(place):
+    assert findings(place, DEMO) == []
+    assert place.policy("lint", "p") == (YES, "", "")
+
+
+@test
+def lint_finds_each_kind_with_its_place_and_remedy(place):
+    def demo(before, after):
+        assert before in DEMO
+        return findings(place, DEMO.replace(before, after))
+    assert demo("limit body 64K\n", "\n") == [("no-body-limit", 6)]
+    assert demo("limit body 64K\n    operation", "operation limited { PUT /l { body at most 1K } }\n operation") == [("no-body-limit", 6)]
+    assert demo("expect allow GET /v1/items/7", "") == [("no-expectation", 1)]
+    assert demo("GET /v1/items;", "GET /v1/items; GET /v1/items/{n:int};") == [("shadowed", 5)]
+    assert demo("GET /v1/items;", "GET /v1/items; GET /v1/items/{n:int} { query x };") == [("shadowed", 5)]
+    assert demo("GET /v1/items;", "GET /v1/items { query x }; GET /v1/items { header y };") == []
+    assert demo("POST /v1/items }", "POST /v1/items; PUT /v1/items/{n}/Share.json }") == [("unreachable", 6)]
+    assert demo("POST /v1/items }", "POST /v1/items; PUT /v1/items/*/* }") == []
+    assert demo("GET /v1/items/** }", "GET /v1/items/**; GET /** }")[-1:] == [("credential-without-path", 5)]
+    wide = DEMO.replace("    credential demo-key { in header authorization scheme bearer }\n", "").replace("POST /v1/items }", "* /** }")
+    assert findings(place, wide) == [("wide-rule", 5)]
+    assert findings(place, DEMO.replace("host api.example.com", "host api.example.com *.github.io wide")) == [("wide-host", 2)]
+    closed = "service closed { host **.example.com; never all; expect deny GET https://x.example.com/ }\n"
+    assert findings(place, DEMO.replace("expect allow GET", "expect deny GET") + closed) == [("unreachable", 1)]
+
+
+@test
+def lint_tells_the_place_and_the_remedy_in_text(place):
+    place.write("p", DEMO.replace("    expect allow GET /v1/items/7\n", ""))
+    assert place.policy("lint", "p") == (NO, "p:1:9: no-expectation: the service 'demo-api' has no expectation\n"
+                                         "    add 'expect allow' and 'expect deny' lines to the service\n", "")
 
 
 def main():

@@ -128,7 +128,7 @@ static void hosts_match_as_the_slow_reference_says(void **state) {
     assert_true(matched > 1000);
 }
 
-static void hosts_overlap_when_some_host_matches_both(void **state) {
+static void hosts_overlap_when_some_host_matches_both_and_cover_when_all_do(void **state) {
     (void)state;
     static const char *const patterns[] = {
         "a.a",     "b.a",     "a.a.a",    "b.a.a",     "*.a.a",    "**.a.a",
@@ -141,20 +141,24 @@ static void hosts_overlap_when_some_host_matches_both(void **state) {
             const char *why;
             assert_int_equal(host_pattern_parse(view_str(patterns[i]), &a, &why), 0);
             assert_int_equal(host_pattern_parse(view_str(patterns[k]), &b, &why), 0);
-            bool both = false;
+            bool both = false, only = false;
             for (unsigned n = 1; n <= 6; n++)
-                for (unsigned bits = 0; bits < 1u << n && !both; bits++) {
+                for (unsigned bits = 0; bits < 1u << n; bits++) {
                     char host[16] = "";
                     for (unsigned l = 0; l < n; l++) {
                         strcat(host, l ? "." : "");
                         strcat(host, bits >> l & 1 ? "a" : "b");
                     }
-                    both = slow_host(view_str(patterns[i]), view_str(host)) &&
-                           slow_host(view_str(patterns[k]), view_str(host));
+                    bool first = slow_host(view_str(patterns[i]), view_str(host));
+                    bool second = slow_host(view_str(patterns[k]), view_str(host));
+                    both = both || (first && second);
+                    only = only || (!first && second);
                 }
             if (host_patterns_overlap(&a, &b) != both)
                 fail_msg("%s and %s %s", patterns[i], patterns[k],
                          both ? "overlap" : "do not overlap");
+            if (host_pattern_covers(&a, &b) == only)
+                fail_msg("%s %s %s", patterns[i], only ? "does not cover" : "covers", patterns[k]);
         }
 }
 
@@ -432,6 +436,28 @@ static void what_matches_matches_widely_too(void **state) {
     }
 }
 
+static void what_a_pattern_covers_it_matches(void **state) {
+    (void)state;
+    unsigned covered[2] = {0, 0};
+    for (int i = 0; i < 300000; i++) {
+        char outer[64], inner[64], path[64];
+        struct path_pattern a, b;
+        const char *why;
+        bool widely = rand() % 2;
+        random_path(outer, star_words, 4, 4);
+        random_path(inner, star_words, 4, 4);
+        random_path(path, plain_words, 2, 6);
+        assert_int_equal(path_pattern_parse(view_str(outer), false, &a, &why), 0);
+        assert_int_equal(path_pattern_parse(view_str(inner), false, &b, &why), 0);
+        if (!path_pattern_covers(&a, &b, widely) || !path_matches(inner, path, false))
+            continue;
+        if (!path_matches(outer, path, widely))
+            fail_msg("%s does not cover %s: %s", outer, inner, path);
+        covered[widely]++;
+    }
+    assert_true(covered[false] > 200 && covered[true] > 200);
+}
+
 /* ---- methods ---- */
 
 static void wc_09_methods_compare_whole_and_with_case(void **state) {
@@ -458,13 +484,14 @@ int main(void) {
         cmocka_unit_test(hosts_with_the_same_mark_are_told_apart),
         cmocka_unit_test(wc_04_bare_and_partial_stars_are_no_host_patterns),
         cmocka_unit_test(hosts_match_as_the_slow_reference_says),
-        cmocka_unit_test(hosts_overlap_when_some_host_matches_both),
+        cmocka_unit_test(hosts_overlap_when_some_host_matches_both_and_cover_when_all_do),
         cmocka_unit_test(pn_05_pn_06_pn_10_pn_11_paths_match_whole_segments),
         cmocka_unit_test(paths_that_are_not_canonical_are_no_patterns),
         cmocka_unit_test(a_pattern_has_at_most_64_segments),
         cmocka_unit_test(paths_match_as_the_slow_reference_says),
         cmocka_unit_test(pn_05_paths_match_widely_as_the_slow_reference_says),
         cmocka_unit_test(what_matches_matches_widely_too),
+        cmocka_unit_test(what_a_pattern_covers_it_matches),
         cmocka_unit_test(wc_09_methods_compare_whole_and_with_case),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -47,6 +47,8 @@ static const struct command commands[] = {
      command_policy_fmt},
     {"policy", "lint", "FILE", "what is dead, too wide or untried in a policy",
      command_policy_lint},
+    {"policy", "test", "--policy FILE TESTS", "try expectations that stand in a file of their own",
+     command_policy_test},
     {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
      command_log_verify},
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",

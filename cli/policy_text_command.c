@@ -118,3 +118,62 @@ int command_policy_lint(const struct cli *cli, int argc, char **argv) {
     policy_free(p);
     return all.n == 0 ? EXIT_YES : EXIT_NO;
 }
+
+/* ---- test ---- */
+
+static void put_failures_json(const struct policy_errors *errors, size_t n, struct buf *out) {
+    buf_put_str(out, "{");
+    json_put_number(out, "expectations", n);
+    json_put_number(out, "failed", errors->total);
+    buf_put_str(out, ",\"failures\":[");
+    for (size_t i = 0; i < errors->n; i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        policy_told_place(out, &errors->at[i].at);
+        json_put_text(out, "text", view_str(errors->at[i].text));
+        buf_put_u8(out, '}');
+    }
+    buf_put_str(out, "]}\n");
+}
+
+static int test(const struct cli *cli, const struct policy *p, const char *path, struct view text) {
+    static struct policy_errors errors;
+    struct buf out;
+    size_t n;
+    int err = policy_test(p, text, path, &n, &errors);
+    if (err == ERR_BAD)
+        return policy_told_refuse(cli, &errors, text, path);
+    if (err != 0)
+        return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+    buf_init(&out, POLICY_OUTPUT_MAX);
+    if (cli->json) {
+        put_failures_json(&errors, n, &out);
+    } else {
+        for (size_t i = 0; i < errors.n; i++)
+            errors_show(&errors.at[i], text, &out);
+        buf_printf(&out, "%s: %zu expectations, %zu failed\n", path, n, errors.total);
+    }
+    policy_told_print(stdout, &out);
+    buf_free(&out);
+    return errors.total == 0 ? EXIT_YES : EXIT_NO;
+}
+
+int command_policy_test(const struct cli *cli, int argc, char **argv) {
+    const char *policy = NULL, *path;
+    const struct option_spec options[] = {{"--policy", &policy, NULL}, {NULL, NULL, NULL}};
+    struct policy *p;
+    struct buf text;
+    int code = options_read(argc, argv, options, &path, 1);
+    if (code == EXIT_YES && !policy)
+        code = cli_fail(EXIT_USAGE, "--policy is needed");
+    if (code == EXIT_YES)
+        code = policy_told_load(cli, policy, &p);
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    code = policy_told_read(path, &text);
+    if (code == EXIT_YES)
+        code = test(cli, p, path, buf_view(&text));
+    buf_free(&text);
+    policy_free(p);
+    return code;
+}

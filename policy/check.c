@@ -444,14 +444,15 @@ static void check_pair(struct checker *c, const struct service *a, const struct 
 
 /* ---- expectations ---- */
 
-static void check_expectation(struct checker *c, const struct expectation *e) {
+void policy_check_expectation(const struct policy *p, const struct expectation *e,
+                              struct policy_errors *errors) {
     struct who who;
-    if (e->sandbox.n == 0 || who_find(c->p, e->sandbox, &who))
+    if (e->sandbox.n == 0 || who_find(p, e->sandbox, &who))
         return;
     struct guess guess = guess_of(e->sandbox);
-    for (size_t i = 0; i < c->p->n_identities; i++)
-        guess_offer(&guess, c->p->by_name[i].name);
-    errors_add(c->errors, e->sandbox_at, "there is no sandbox '%.*s'%s", WORD_ARG(e->sandbox),
+    for (size_t i = 0; i < p->n_identities; i++)
+        guess_offer(&guess, p->by_name[i].name);
+    errors_add(errors, e->sandbox_at, "there is no sandbox '%.*s'%s", WORD_ARG(e->sandbox),
                guess_text(&guess));
 }
 
@@ -492,6 +493,6 @@ int policy_check(struct policy *p, struct policy_errors *errors) {
     if (err == 0)
         err = policy_check_sandboxes(p, errors);
     for (const struct expectation *e = p->expectations; e && err == 0; e = e->next)
-        check_expectation(&c, e);
+        policy_check_expectation(p, e, errors);
     return err;
 }

@@ -1,7 +1,9 @@
-#include "policy/errors.h"
-#include "policy/reason.h"
-#include "policy/rules.h"
-#include "policy/trial.h"
+#include "policy/reader.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PLACE_TEXT_SIZE = 128 };
 
 /* A path inside a service means its first host that is one host, at its first port. */
 static int place_in_service(const struct expectation *e, struct trial *t, const char **why) {
@@ -36,22 +38,32 @@ static int run(const struct policy *p, const struct expectation *e, struct verdi
     return err != 0 ? err : trial_run_as(p, who, &t, out, why);
 }
 
+/* Where it was decided; nothing, where the default is what refused. */
+static const char *put_place(const struct verdict *v, char out[static PLACE_TEXT_SIZE]) {
+    out[0] = '\0';
+    if (v->at.file)
+        snprintf(out, PLACE_TEXT_SIZE, " at %s:%u:%u", v->at.file, v->at.line, v->at.column);
+    return out;
+}
+
 static void compare(const struct expectation *e, const struct verdict *v,
                     struct policy_errors *errors) {
     const struct reason_info *info = reason_info(v->reason);
+    char place[PLACE_TEXT_SIZE];
     if (e->allow && !v->allow)
-        errors_add(errors, e->at, "expected allow, but this is refused: %s (%s)", info->code,
-                   info->title);
+        errors_add(errors, e->at, "expected allow, but this is refused%s: %s (%s)",
+                   put_place(v, place), info->code, info->title);
     else if (!e->allow && v->allow)
-        errors_add(errors, e->at, "expected deny, but this is allowed by '%.*s' in %s",
-                   VIEW_ARG(v->operation->name), PLACE_TEXT(v->at, e->at));
+        errors_add(errors, e->at, "expected deny, but this is allowed by '%.*s'%s",
+                   VIEW_ARG(v->operation->name), put_place(v, place));
     else if (e->reason.n && !view_equal(e->reason, view_str(info->code)))
-        errors_add(errors, e->at, "expected the reason %.*s, but it is %s", WORD_ARG(e->reason),
-                   info->code);
+        errors_add(errors, e->at, "expected the reason %.*s, but it is %s%s", WORD_ARG(e->reason),
+                   info->code, put_place(v, place));
 }
 
-int policy_try(const struct policy *p, struct policy_errors *errors) {
-    for (const struct expectation *e = p->expectations; e; e = e->next) {
+static int try_all(const struct policy *p, const struct expectation *e,
+                   struct policy_errors *errors) {
+    for (; e; e = e->next) {
         struct verdict v;
         const char *why = "malformed";
         int err = run(p, e, &v, &why);
@@ -64,4 +76,42 @@ int policy_try(const struct policy *p, struct policy_errors *errors) {
                        why);
     }
     return 0;
+}
+
+int policy_try(const struct policy *p, struct policy_errors *errors) {
+    return try_all(p, p->expectations, errors);
+}
+
+/* ---- in a file of their own ---- */
+
+static int read_tests(struct policy *tests, struct view text, const char *file,
+                      struct policy_errors *errors) {
+    static const struct statement words[] = {{"expect", read_expect, false}};
+    struct policy_source s = {.policy = tests, .expectations = &tests->expectations};
+    struct lexer l;
+    lexer_init(&l, text, file, errors);
+    return statements_read(&l, words, 1, NULL, &s);
+}
+
+static int test(const struct policy *p, const struct policy *tests, struct policy_errors *errors) {
+    for (const struct expectation *e = tests->expectations; e; e = e->next)
+        policy_check_expectation(p, e, errors);
+    return errors->total == 0 ? try_all(p, tests->expectations, errors) : ERR_BAD;
+}
+
+int policy_test(const struct policy *p, struct view text, const char *file, size_t *n,
+                struct policy_errors *errors) {
+    *n = 0;
+    errors_reset(errors);
+    struct policy *tests = calloc(1, sizeof *tests);
+    if (!tests)
+        return ERR_MEMORY;
+    int err = read_tests(tests, text, file, errors);
+    if (err == 0)
+        err = errors->total == 0 ? test(p, tests, errors) : ERR_BAD;
+    for (const struct expectation *e = tests->expectations; e; e = e->next)
+        (*n)++;
+    errors_sort(errors, file);
+    policy_free(tests);
+    return err;
 }

@@ -73,6 +73,12 @@ MUST_USE int policy_load_packing(struct view text, const char *file,
                                  struct policy **out, struct policy_errors *errors);
 void policy_free(struct policy *p);
 /*
+ * Tries the expectations of a text that consists of nothing else (those of the top level). 0, and what
+ * failed is in errors; ERR_BAD when the text is none, ERR_MEMORY. *n: how many there are.
+ */
+MUST_USE int policy_test(const struct policy *p, struct view text, const char *file, size_t *n,
+                         struct policy_errors *errors);
+/*
  * The i-th host, in no certain order, whose star covers hosts of strangers, as its line admits with
  * `wide`. False at the end.
  */

@@ -221,6 +221,9 @@ MUST_USE int policy_read(struct policy *p, struct view text, const char *file,
 const char *grant_term(size_t i);
 /* check.c: resolves names, and finds what contradicts itself. The same results. */
 MUST_USE int policy_check(struct policy *p, struct policy_errors *errors);
+/* check.c: whether there is the sandbox that it is about. */
+void policy_check_expectation(const struct policy *p, const struct expectation *e,
+                              struct policy_errors *errors);
 /* check_grants.c: what blocks grant, and what their layers leave to each sandbox. The same results. */
 MUST_USE int policy_check_sandboxes(struct policy *p, struct policy_errors *errors);
 /* compile.c: host table, tries and ranks of a policy whose names are resolved. ERR_MEMORY. */

@@ -124,6 +124,39 @@ def lint_tells_the_place_and_the_remedy_in_text(place):
                                          "    add 'expect allow' and 'expect deny' lines to the service\n", "")
 
 
+# ---- test ----
+
+@test
+def test_tells_what_was_decided_instead_and_where(place):
+    place.write("p", DEMO)
+    place.write("t", "# what worker-1 may\nexpect allow as worker-1 GET https://api.example.com/v1/items/7\n"
+                "expect deny as worker-1 POST https://api.example.com/v1/items reason operation_not_granted\n")
+    assert place.policy("test", "--policy", "p", "t") == (YES, "t: 2 expectations, 0 failed\n", "")
+    place.write("t", "expect deny as worker-1 GET https://api.example.com/v1/items/7\n"
+                "expect allow as worker-1 GET https://api.example.com/v1/items/7/share\n"
+                "expect deny as worker-1 with none GET https://api.example.com/v1/items reason never\n")
+    code, out, err = place.policy("test", "--policy", "p", "t")
+    assert (code, err) == (NO, ""), (code, err)
+    said = [line for line in out.splitlines() if line and not line.startswith(" ")]
+    assert said == ["t:1:1: expected deny, but this is allowed by 'read' at p:5:37",
+                    "t:2:1: expected allow, but this is refused at p:7:13: never (The policy forbids this request whatever else is granted)",
+                    "t:3:1: expected the reason never, but it is credential_missing at p:3:16",
+                    "t: 3 expectations, 3 failed"], said
+    told = json.loads(place.policy("test", "--json", "--policy", "p", "t")[1])
+    assert (told["expectations"], told["failed"]) == (3, 3) and told["failures"][1]["line"] == 2, told
+
+
+@test
+def test_refuses_what_is_no_file_of_expectations(place):
+    place.write("p", DEMO)
+    for text, why in (("sandbox x { }", "'sandbox' is no word of this file"),
+                      ("expect allow as worker-2 GET https://api.example.com/", "no sandbox 'worker-2', did you mean 'worker-1'?"),
+                      ("expect allow GET /v1/items", "expected 'as' and the name of a sandbox")):
+        code, out, err = place.policy("test", "--policy", "p", place.write("t", text + "\n"))
+        assert code == INVALID and out == "" and why in err, (code, out, err)
+    assert place.policy("test", "t")[0] == USAGE
+
+
 def main():
     failed = 0
     for function in tests:

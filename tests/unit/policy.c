@@ -296,7 +296,7 @@ static const struct bad_case bad_cases[] = {
     {H R "expect allow as nobody GET / }", 3, 17, "there is no sandbox 'nobody'"},
     {H R "expect allow POST / }", 3, 1,
      "expected allow, but this is refused: operation_not_allowed"},
-    {H R "expect deny GET / }", 3, 1, "expected deny, but this is allowed by 'r' in line 2"},
+    {H R "expect deny GET / }", 3, 1, "expected deny, but this is allowed by 'r' at policy:"},
     {H R "expect deny POST / reason never }", 3, 1,
      "expected the reason never, but it is operation_not_allowed"},
     {H R "expect allow with ours GET / }", 3, 28, "there is no credential at this service"},

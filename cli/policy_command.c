@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/policy_told.h"
+#include "policy/explain.h"
 #include "policy/trial.h"
 
 #include <assert.h>
@@ -139,7 +140,24 @@ static struct view verdict_service(const struct verdict *v) {
     return v->service ? service_name(v->service) : (struct view){NULL, 0};
 }
 
-static void put_verdict_json(const struct verdict *v, struct buf *out) {
+static void put_nearest_json(const struct nearest *n, struct buf *out) {
+    buf_put_str(out, ",\"nearest\":{");
+    json_put_text(out, "service", service_name(n->service));
+    json_put_text(out, "operation", operation_name(n->operation));
+    policy_told_place(out, &n->at);
+    buf_printf(out, ",\"granted\":%s,\"failures\":[", n->granted ? "true" : "false");
+    for (size_t i = 0; i < n->n_failures; i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        json_put_text(out, "clause", view_str(clause_word(n->failures[i].clause)));
+        policy_told_place(out, &n->failures[i].at);
+        json_put_text(out, "text", view_str(n->failures[i].text));
+        buf_put_u8(out, '}');
+    }
+    buf_put_str(out, "]}");
+}
+
+static void put_verdict_json(const struct verdict *v, const struct nearest *nearest,
+                             struct buf *out) {
     const struct reason_info *info = reason_info(v->reason);
     buf_put_str(out, "{");
     json_put_text(out, "verdict", v->allow ? VIEW("allow") : VIEW("deny"));
@@ -154,6 +172,8 @@ static void put_verdict_json(const struct verdict *v, struct buf *out) {
     policy_told_place(out, &v->at);
     if (info->hint && !v->allow)
         json_put_text(out, "hint", view_str(info->hint));
+    if (nearest->operation)
+        put_nearest_json(nearest, out);
     buf_put_str(out, "}\n");
 }
 
@@ -167,7 +187,21 @@ static void put_place_text(const struct question *q, const struct verdict *v, st
         buf_put_str(out, "decided by: nothing allows it\n");
 }
 
-static void put_verdict(const struct question *q, const struct verdict *v, struct buf *out) {
+static void put_nearest(const struct nearest *n, struct buf *out) {
+    buf_printf(out, "nearest: '%.*s' of '%.*s' at %s:%u:%u\n",
+               VIEW_ARG(operation_name(n->operation)), VIEW_ARG(service_name(n->service)),
+               n->at.file, n->at.line, n->at.column);
+    for (size_t i = 0; i < n->n_failures; i++) {
+        const struct failure *f = &n->failures[i];
+        buf_printf(out, "  fails: %s: %s", clause_word(f->clause), f->text);
+        if (f->at.file)
+            buf_printf(out, " (%s:%u:%u)", f->at.file, f->at.line, f->at.column);
+        buf_put_u8(out, '\n');
+    }
+}
+
+static void put_verdict(const struct question *q, const struct verdict *v,
+                        const struct nearest *nearest, struct buf *out) {
     const struct reason_info *info = reason_info(v->reason);
     buf_printf(out, "%s: %s\n%s\n", v->allow ? "allow" : "deny", info->code, info->title);
     if (v->service)
@@ -179,6 +213,8 @@ static void put_verdict(const struct question *q, const struct verdict *v, struc
     put_place_text(q, v, out);
     if (info->hint && !v->allow)
         buf_printf(out, "hint: %s\n", info->hint);
+    if (nearest->operation)
+        put_nearest(nearest, out);
 }
 
 static int explain(const struct cli *cli, const struct question *q, const struct policy *p) {
@@ -189,18 +225,19 @@ static int explain(const struct cli *cli, const struct question *q, const struct
                       .n_fields = q->n_headers};
     const char *why = "malformed";
     struct verdict v;
+    struct nearest nearest = {.operation = NULL};
     struct buf out;
     int err = trial_url(view_str(q->url), &t, &why);
     if (err == 0)
-        err = trial_run(p, &t, &v, &why);
+        err = trial_explain(p, &t, &v, &nearest, &why);
     if (err != 0)
         return cli_fail(EXIT_USAGE, "%s %s: %s", q->method, q->url,
                         err == ERR_MEMORY ? err_text(err) : why);
     buf_init(&out, POLICY_OUTPUT_MAX);
     if (cli->json)
-        put_verdict_json(&v, &out);
+        put_verdict_json(&v, &nearest, &out);
     else
-        put_verdict(q, &v, &out);
+        put_verdict(q, &v, &nearest, &out);
     policy_told_print(stdout, &out);
     buf_free(&out);
     return v.allow ? EXIT_YES : EXIT_NO;

@@ -2,6 +2,7 @@
 
 #include "base/base64.h"
 #include "policy/body_request.h"
+#include "policy/explain.h"
 #include "policy/judge_material.h"
 #include "policy/placeholder.h"
 #include "policy/rules.h"
@@ -108,6 +109,7 @@ struct request {
     struct body_facts facts;
     bool facts_known;
     bool elsewhere;
+    struct nearest *nearest; /* NULL: not asked for */
 };
 
 /* Services that cover the same host and port have the same credentials, so the first one does. */
@@ -361,13 +363,17 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     set_origins(r);
     struct body_needs needs;
     err = needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
-    if (err == 0)
-        *out = judge_request(r);
-    return err;
+    if (err != 0)
+        return err;
+    *out = judge_request(r);
+    struct request_facts facts = facts_of(r);
+    if (r->nearest && !out->allow)
+        policy_explain(r->policy, &facts, out, r->nearest);
+    return 0;
 }
 
-int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
-                 struct verdict *out, const char **why) {
+static int run(const struct policy *p, const struct who *who, const struct trial *t,
+               struct verdict *out, struct nearest *nearest, const char **why) {
     struct view raw = t->target.n ? t->target : VIEW("/");
     if (!method_is_token(t->method)) {
         *why = "a method is a token of RFC 9110";
@@ -379,6 +385,7 @@ int trial_run_as(const struct policy *p, const struct who *who, const struct tri
     r->policy = p;
     r->who = who;
     r->trial = t;
+    r->nearest = nearest;
     buf_init(&r->raw, raw.n);
     buf_init(&r->path, raw.n + VALUE_SIZE + 1);
     buf_init(&r->value, VALUE_SIZE);
@@ -393,7 +400,17 @@ int trial_run_as(const struct policy *p, const struct who *who, const struct tri
     return err == ERR_LIMIT ? ERR_BAD : err;
 }
 
+int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
+                 struct verdict *out, const char **why) {
+    return run(p, who, t, out, NULL, why);
+}
+
 int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,
               const char **why) {
-    return trial_run_as(p, NULL, t, out, why);
+    return run(p, NULL, t, out, NULL, why);
+}
+
+int trial_explain(const struct policy *p, const struct trial *t, struct verdict *out,
+                  struct nearest *nearest, const char **why) {
+    return run(p, NULL, t, out, nearest, why);
 }

@@ -157,6 +157,53 @@ def test_refuses_what_is_no_file_of_expectations(place):
     assert place.policy("test", "t")[0] == USAGE
 
 
+# ---- explain ----
+
+EXPLAINED = DEMO.replace("create { POST /v1/items }", "create { POST /v1/items/{n:int} { query mode is x; no header y } }")
+
+
+def nearest(place, *args):
+    """The operation that comes nearest, and the clauses that fail with their columns."""
+    code, out, err = place.policy("explain", "--json", "--policy", place.write("p", EXPLAINED), *args)
+    assert code == NO, (code, out, err)
+    found = json.loads(out)["nearest"]
+    assert all(f["text"] for f in found["failures"]), found
+    return found["operation"], [(f["clause"], f.get("line"), f.get("column")) for f in found["failures"]]
+
+
+@test
+def explain_tells_the_nearest_line_and_what_fails_of_it(place):
+    api = "https://api.example.com"
+    create = ("grant", 6, 15)
+    for want, args in (
+            (("read", [("method", 5, 37)]), ("PUT", api + "/v1/items/7/x")),
+            (("read", [("path", 5, 22)]), ("GET", api + "/v1/itens")),
+            (("create", [create]), ("POST", api + "/v1/items/7?mode=x")),
+            (("create", [("condition", 6, 49), create]), ("POST", api + "/v1/items/7")),
+            (("read", [("method", 5, 37)]), ("--header", "y: 1", "POST", api + "/v1/items/7")),
+            (("read", [("refusal", 7, 13)]), ("GET", api + "/v1/items/7/share")),
+            (("read", [("refusal", 3, 16)]), ("--with", "foreign", "GET", api + "/v1/items")),
+            (("read", [("host", 2, 10)]), ("GET", "https://evil.example.net/v1/items")),
+            (("read", [("tls", 1, 9)]), ("GET", "http://api.example.com:443/v1/items")),
+            (("read", [("port", 1, 9)]), ("GET", api + ":444/v1/items")),
+            (("read", [("grant", None, None)]), ("--sandbox", "worker-2", "GET", api + "/v1/items"))):
+        found = nearest(place, *args)
+        assert found == want, (args, found)
+
+
+@test
+def explain_prints_the_nearest_line_in_text_and_nothing_for_what_is_allowed(place):
+    place.write("p", DEMO)
+    code, out, _ = place.policy("explain", "--policy", "p", "PUT", "https://api.example.com/v1/items")
+    assert code == NO and out.endswith("nearest: 'read' of 'demo-api' at p:5:22\n"
+                                       "  fails: method: PUT is not among GET (p:5:22)\n"), out
+    code, out, _ = place.policy("explain", "--policy", "p", "GET", "https://api.example.com/v1/items")
+    assert code == YES and "nearest" not in out, out
+    place.write("p", "sandbox worker-1 { }\n")
+    code, out, _ = place.policy("explain", "--policy", "p", "GET", "https://api.example.com/v1/items")
+    assert code == NO and "nearest" not in out, out
+
+
 def main():
     failed = 0
     for function in tests:

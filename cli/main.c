@@ -49,6 +49,8 @@ static const struct command commands[] = {
      command_policy_lint},
     {"policy", "test", "--policy FILE TESTS", "try expectations that stand in a file of their own",
      command_policy_test},
+    {"policy", "diff", "OLD NEW", "which requests two policies judge differently",
+     command_policy_diff},
     {"log", "verify", "[--head FILE] [--dir DIR]", "find a changed, missing or cut record",
      command_log_verify},
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",

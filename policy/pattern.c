@@ -249,8 +249,8 @@ static bool means_part(struct view part, struct view segment) {
     return segment_is_stripped(segment);
 }
 
-static bool part_matches(const struct path_pattern *p, enum part_kind kind, struct view part,
-                         struct view segment, bool widely) {
+bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct view part,
+                     struct view segment, bool widely) {
     switch (kind) {
     case PART_ONE:
     case PART_MANY:
@@ -285,7 +285,7 @@ bool path_pattern_match(const struct path_pattern *p, const struct target *t, bo
             path_again = path;
             continue;
         }
-        if (part_left && part_matches(p, kind, part, segment, widely))
+        if (part_left && path_part_match(p, kind, part, segment, widely))
             continue;
         if (!parts_again.p || !next_segment(&path_again, &segment))
             return false;
@@ -353,7 +353,7 @@ static bool part_covers(const struct path_pattern *p, const struct parts *a, siz
         break;
     }
     if (b->kind[k] == PART_LITERAL)
-        return part_matches(p, a->kind[i], a->text[i], b->text[k], widely);
+        return path_part_match(p, a->kind[i], a->text[i], b->text[k], widely);
     return a->kind[i] == PART_NUMBER && b->kind[k] == PART_NUMBER;
 }
 

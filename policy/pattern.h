@@ -80,6 +80,10 @@ bool path_pattern_covers(const struct path_pattern *a, const struct path_pattern
 /* The part of the comparison that is not about segments: the final slash. */
 bool path_pattern_ends(const struct path_pattern *p, const struct target *t, bool widely);
 
+/* Whether one part of the pattern takes the segment; a `**` does. */
+bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct view part,
+                     struct view segment, bool widely);
+
 /* ---- segments, as path_trie.c compares them ---- */
 
 /* Whether the segment is one or more digits; widely: may be taken for that. */

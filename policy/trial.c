@@ -186,8 +186,9 @@ static struct request_facts facts_of(const struct request *r) {
         .fields = r->fields,
         .n_fields = r->n_fields,
         .length_known = true,
-        .length = t->body.n,
-        .body = r->facts_known ? &r->facts : NULL,
+        .length = t->body.n > 0 ? t->body.n : t->length,
+        .body = r->facts_known ? &r->facts : t->facts,
+        .websocket = t->websocket,
     };
 }
 
@@ -362,7 +363,7 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     find_materials(r);
     set_origins(r);
     struct body_needs needs;
-    err = needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
+    err = !r->trial->facts && needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
     if (err != 0)
         return err;
     *out = judge_request(r);

@@ -27,6 +27,10 @@ struct trial {
     size_t n_fields;
     struct view type; /* of the body, as if it stood in Content-Type; empty: not said */
     struct view body; /* its size counts; a verdict that depends on what it says cannot be tried */
+    /* what a request may also be that is not written as text */
+    uint64_t length;                /* of a body that is not given; 0: that of `body` */
+    const struct body_facts *facts; /* what is known of it; NULL: nothing */
+    bool websocket;
 };
 
 /*

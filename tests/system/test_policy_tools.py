@@ -2,6 +2,7 @@
 """The commands on policies that need no daemon: what they print, and how they exit."""
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -202,6 +203,33 @@ def explain_prints_the_nearest_line_in_text_and_nothing_for_what_is_allowed(plac
     place.write("p", "sandbox worker-1 { }\n")
     code, out, _ = place.policy("explain", "--policy", "p", "GET", "https://api.example.com/v1/items")
     assert code == NO and "nearest" not in out, out
+
+
+# ---- diff ----
+
+@test
+def diff_tells_what_is_newly_allowed_by_an_example_and_exits_with_one(place):
+    place.write("old", DEMO)
+    place.write("new", DEMO.replace("grant demo-api read", "grant demo-api all"))
+    code, out, _ = place.policy("diff", "old", "old")
+    assert code == YES and re.fullmatch(r"newly allowed: 0, newly refused: 0; by \d{3,} requests put to both\n", out), out
+    code, out, err = place.policy("diff", "old", "new")
+    assert (code, err) == (NO, "") and out.startswith(
+        "+ worker-1: POST https://api.example.com/v1/items\n"
+        "    was refused: operation_not_granted\n"
+        "    is allowed by 'create' of 'demo-api' at new:6:24, credential demo-key\n"
+        "newly allowed: 1, newly refused: 0; by "), out
+    code, out, _ = place.policy("diff", "--json", "new", "old")
+    told = json.loads(out)
+    assert code == YES and told["denied"] == 1 and told["allowed"] == 0 and told["whole"] is True, told
+    assert told["differences"][0]["before"]["operation"] == "create", told
+
+
+@test
+def diff_says_when_it_could_not_compare_all(place):
+    place.write("p", DEMO.replace("limit body 64K", "path allow encoded-slash"))
+    code, out, _ = place.policy("diff", "p", "p")
+    assert code == NO and out.endswith("this is not all there may be: paths with encoded slashes are not compared\n"), out
 
 
 def main():

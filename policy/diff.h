@@ -1,0 +1,47 @@
+/*
+ * Which requests two policies judge differently (`exeat policy diff`). Pure.
+ *
+ * Computed on the rules: hosts, ports, methods, paths, conditions, credentials and sandboxes are
+ * parted into classes that no rule of either policy tells apart, and one request of each class is put to
+ * the evaluator with both policies. So whatever is found is an example that both confirm, and where nothing
+ * is found and the result is `whole`, there is nothing (within docs/policy.md, "What diff compares").
+ */
+#ifndef POLICY_DIFF_H
+#define POLICY_DIFF_H
+
+#include "policy/policy.h"
+
+enum diff_kind {
+    DIFF_ALLOWED,    /* was refused, is allowed */
+    DIFF_DENIED,     /* was allowed, is refused */
+    DIFF_CREDENTIAL, /* carries another credential */
+    DIFF_LAXER,      /* its grant has fewer or wider limits */
+    DIFF_STRICTER,   /* its grant has other limits */
+};
+
+struct diff_found {
+    enum diff_kind kind;
+    struct view sandbox;
+    struct view method, url;
+    struct view more; /* what else the request is: its credential, fields, body */
+    struct verdict before, after;
+};
+
+enum { DIFFERENCES_MAX = 1000 };
+
+struct diff_result {
+    size_t requests; /* that were put to both */
+    size_t found[DIFF_STRICTER + 1];
+    bool whole;
+    const char *why; /* not whole: a sentence fragment */
+};
+
+/*
+ * Calls found for one request of each difference: of those by which the same clauses decide for the same
+ * sandbox. Sandboxes with the same rights in both policies count as one. ERR_MEMORY.
+ */
+MUST_USE int policy_diff(const struct policy *before, const struct policy *after,
+                         void (*found)(void *ctx, const struct diff_found *f), void *ctx,
+                         struct diff_result *result);
+
+#endif

@@ -1,0 +1,87 @@
+/*
+ * Requests by what conditions say of them: for the conditions of some lines, values
+ * of everything that they ask about, so that between any two requests that a condition tells apart
+ * there are two samples that it tells apart. For comparing policies. Internal to policy/. Pure.
+ *
+ * Where that is not so (docs/policy.md, "What diff compares"), `whole` is false.
+ */
+#ifndef POLICY_SAMPLES_H
+#define POLICY_SAMPLES_H
+
+#include "policy/rules.h"
+
+enum { SUBJECTS_MAX = 32, SAMPLES_OF_SUBJECT = 256, SAMPLE_FIELDS = 64, COMBINATIONS_MAX = 4096 };
+
+enum subject_kind {
+    SUBJECT_QUERY,
+    SUBJECT_STRANGER, /* a parameter that nobody names */
+    SUBJECT_HEADER,
+    SUBJECT_TYPE,
+    SUBJECT_SIZE,
+    SUBJECT_BODY, /* one pointer */
+    SUBJECT_GRAPHQL,
+    SUBJECT_RPC,
+    SUBJECT_UPGRADE,
+};
+
+enum sample_form {
+    SAMPLE_ABSENT,
+    SAMPLE_VALUE,
+    SAMPLE_TWICE,   /* this value, and another one */
+    SAMPLE_ALIKE,   /* under a name that some servers take for it */
+    SAMPLE_UNCLEAR, /* of a body: it can be read in two ways */
+};
+
+struct sample {
+    enum sample_form form;
+    struct view text;
+    enum body_type type;
+    uint64_t size;
+    enum graphql_kind graphql;
+    const struct view *names; /* root fields, or methods of calls */
+    size_t n_names;
+    struct view tool;
+};
+
+struct subject {
+    enum subject_kind kind;
+    struct view name;
+    struct sample at[SAMPLES_OF_SUBJECT];
+    size_t n, chosen;
+};
+
+struct samples {
+    struct arena arena;
+    struct subject at[SUBJECTS_MAX];
+    size_t n;
+    bool whole, failed;
+};
+
+void samples_init(struct samples *s);
+/* Adds what the rule's conditions ask about; the rule must outlive s. */
+void samples_add(struct samples *s, const struct rule *r);
+/* Adds lengths of bodies up to the limit and beyond. */
+void samples_add_size(struct samples *s, uint64_t limit);
+/* Chooses the next combination; false when all were chosen (`whole` is false if not each of them). Begins with all absent. */
+bool samples_next(struct samples *s, size_t *round);
+void samples_free(struct samples *s);
+
+/* The chosen combination as a request. */
+struct sample_request {
+    struct buf query; /* without '?' */
+    struct field fields[SAMPLE_FIELDS];
+    size_t n_fields;
+    struct view type;
+    uint64_t length;
+    bool has_facts, websocket;
+    struct rpc_call calls[SAMPLE_FIELDS];
+    struct body_value values[2 * SUBJECTS_MAX];
+    struct body_facts facts;
+};
+
+/* False when the combination is no request (values in an empty body). The facts are those that the policy's pointers lead to. */
+bool samples_request(const struct samples *s, const struct policy *p, struct sample_request *out);
+/* What of it is not in the URL, as words for a person: "header 'a: b' type a/b body /x \"1\"". */
+void samples_write(const struct samples *s, struct buf *out);
+
+#endif

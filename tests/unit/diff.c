@@ -1,0 +1,332 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "policy/diff.h"
+#include "policy/errors.h"
+#include "policy/trial.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct policy_errors errors;
+
+/* ---- random policies ---- */
+
+enum { SLOTS = 12, TEXT_SIZE = 160 };
+
+static const char *pick(const char *const *of, size_t n) {
+    return of[(size_t)rand() % n];
+}
+
+#define PICK(list) pick(list, sizeof(list) / sizeof(list)[0])
+
+static void put_path(struct buf *out) {
+    static const char *const words[] = {"a", "b", "*", "**", "{n:int}", "7", "A"};
+    int n = rand() % 4;
+    for (int i = 0; i < n; i++)
+        buf_printf(out, "/%s", PICK(words));
+    if (n == 0 || rand() % 5 == 0)
+        buf_put_u8(out, '/');
+}
+
+static void put_rule(struct buf *out) {
+    static const char *const methods[] = {"GET", "POST", "*", "GET POST", "PUT", "GET"};
+    static const char *const conditions[] = {
+        "query m is x",        "query m in [x, y]",  "no query m",
+        "query only; query m", "query m matches x*", "header h is 1",
+        "no header h",         "header h",           "content-type a/b",
+        "body at most 10",     "body at most 11",    "content-type a/b c/d; query m is y",
+        "no query m is x",     "query q is X"};
+    buf_printf(out, "%s ", PICK(methods));
+    put_path(out);
+    if (rand() % 3 == 0)
+        buf_printf(out, " { %s }", PICK(conditions));
+}
+
+/* What stands in one slot of a policy. */
+static void put_slot(struct buf *out, int slot) {
+    static const char *const hosts[] = {
+        "a.test", "*.b.test", "**.c.test", "x.b.test", "q.c.test *.q.c.test", "a.test *.b.test"};
+    static const char *const grants[] = {
+        "grant s0 all",      "grant s0 r",       "grant s0 r; grant s1 all", "grant s1 r w", "",
+        "grant s0 w uses 3", "grant s0 w uses 4"};
+    static const char *const more[] = {
+        "", "", "limit body 10", "accept cookies", "accept destinations", "clear"};
+    int kind = slot % 5;
+    if (slot >= 10)
+        buf_printf(out, "%s", PICK(grants));
+    else if (kind == 0)
+        buf_printf(out, "host %s", PICK(hosts));
+    else if (kind == 1)
+        buf_printf(out, "%s", PICK(more));
+    else if (kind == 4 && rand() % 2)
+        buf_put_str(out, rand() % 4 ? "" : "never all");
+    else {
+        buf_printf(out, kind == 2 ? "operation r { " : kind == 3 ? "operation w { " : "never { ");
+        put_rule(out);
+        buf_put_str(out, "; ");
+        put_rule(out);
+        buf_put_str(out, " }");
+    }
+}
+
+static void fill(char slots[SLOTS][TEXT_SIZE], unsigned one_in) {
+    for (int i = 0; i < SLOTS; i++) {
+        struct buf out;
+        if ((unsigned)rand() % one_in != 0)
+            continue;
+        buf_init(&out, TEXT_SIZE - 1);
+        put_slot(&out, i);
+        assert_int_equal(view_cstr(buf_view(&out), slots[i], TEXT_SIZE), 0);
+        buf_free(&out);
+    }
+}
+
+static struct policy *build(char slots[SLOTS][TEXT_SIZE], bool credential, struct buf *text) {
+    static const char *const heads[] = {"service s0 {", "}\nservice s1 {", "}\nsandbox w1 {",
+                                        "}\nsandbox w2* {"};
+    struct policy *p;
+    buf_reset(text);
+    for (int i = 0, head = 0; i < SLOTS; i++) {
+        if (i == 0 || i == 5 || i == 10 || i == 11)
+            buf_printf(text, "%s\n", heads[head++]);
+        if ((i == 0 || i == 5) && credential)
+            buf_put_str(text, "credential k { in header authorization scheme bearer }\n");
+        buf_printf(text, "%s\n", slots[i]);
+    }
+    buf_put_str(text, "}\n");
+    return policy_load(buf_view(text), "p", &p, &errors) == 0 ? p : NULL;
+}
+
+/* ---- random requests ---- */
+
+struct request {
+    struct trial t;
+    struct field fields[2];
+    char target[96];
+};
+
+static void make_request(struct request *r) {
+    static const char *const hosts[] = {"a.test", "x.b.test", "y.b.test",
+                                        "c.test", "q.c.test", "r.q.c.test"};
+    static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
+    static const char *const segments[] = {"a", "b", "A", "7", "70", "a.x", "zz", "7.x"};
+    static const char *const queries[] = {"",         "",     "?m=x", "?m=y",     "?M=x",
+                                          "?m=x&m=y", "?m=z", "?q=1", "?m=x&q=1", "?q=x",
+                                          "?m=xx",    "?m=X", "?q=X"};
+    static const char *const sandboxes[] = {"w1", "w2", "w2x", "w3"};
+    static const uint64_t lengths[] = {0, 0, 1, 10, 11, 12};
+    *r = (struct request){.t = {.tls = rand() % 5 != 0}};
+    for (int i = rand() % 4; i > 0; i--) {
+        strcat(r->target, "/");
+        strcat(r->target, PICK(segments));
+    }
+    if (!r->target[0] || rand() % 5 == 0)
+        strcat(r->target, "/");
+    strcat(r->target, PICK(queries));
+    const char *host = PICK(hosts);
+    assert_int_equal(
+        authority_parse_host(view_str(host), r->t.tls ? 443 : 80, &r->t.authority, NULL), 0);
+    r->t.method = view_str(PICK(methods));
+    r->t.target = view_str(r->target);
+    r->t.sandbox = view_str(PICK(sandboxes));
+    r->t.with = (enum with)(rand() % 4);
+    r->t.length = lengths[rand() % 6];
+    r->t.type = rand() % 2 ? (struct view){NULL, 0} : rand() % 2 ? VIEW("a/b") : VIEW("c/d");
+    r->t.fields = r->fields;
+    if (rand() % 3 == 0)
+        r->fields[r->t.n_fields++] = (struct field){rand() % 2 ? VIEW("h") : VIEW("cookie"),
+                                                    rand() % 2 ? VIEW("1") : VIEW("2")};
+}
+
+/* ---- the property ---- */
+
+struct seen {
+    size_t n[DIFF_STRICTER + 1];
+};
+
+static void on_found(void *ctx, const struct diff_found *f) {
+    struct seen *seen = ctx;
+    seen->n[f->kind]++;
+    assert_true(f->before.allow == (f->kind != DIFF_ALLOWED));
+    assert_true(f->after.allow == (f->kind != DIFF_DENIED));
+}
+
+static void check_request(const struct policy *a, const struct policy *b, const struct request *r,
+                          const struct seen *seen, const struct buf *texts, size_t *changed) {
+    struct verdict before, after;
+    const char *why;
+    if (trial_run(a, &r->t, &before, &why) != 0 || trial_run(b, &r->t, &after, &why) != 0 ||
+        before.allow == after.allow)
+        return;
+    ++*changed;
+    if (seen->n[after.allow ? DIFF_ALLOWED : DIFF_DENIED] == 0)
+        fail_msg("%.*s %s%s%s as %.*s, length %llu: %s to %s, not found\n%.*s\n---\n%.*s",
+                 VIEW_ARG(r->t.method), r->t.tls ? "https://" : "http://", r->t.authority.host,
+                 r->target, VIEW_ARG(r->t.sandbox), (unsigned long long)r->t.length,
+                 reason_info(before.reason)->code, reason_info(after.reason)->code,
+                 VIEW_ARG(buf_view(&texts[0])), VIEW_ARG(buf_view(&texts[1])));
+}
+
+static void compare(char slots[SLOTS][TEXT_SIZE], struct buf *texts, size_t counts[3]) {
+    bool credential = rand() % 2;
+    struct policy *a = build(slots, credential, &texts[0]);
+    fill(slots, rand() % 2 ? 12 : 6);
+    struct policy *b = a ? build(slots, credential, &texts[1]) : NULL;
+    struct seen seen = {{0}};
+    struct diff_result result;
+    if (a && b) {
+        assert_int_equal(policy_diff(a, b, on_found, &seen, &result), 0);
+        counts[0]++;
+        counts[1] += result.whole;
+        for (int i = 0; i < 300 && result.whole; i++) {
+            struct request r;
+            make_request(&r);
+            check_request(a, b, &r, &seen, texts, &counts[2]);
+        }
+    }
+    policy_free(a);
+    policy_free(b);
+}
+
+static void what_changes_by_chance_is_found_by_diff(void **state) {
+    (void)state;
+    size_t counts[3] = {0};
+    struct buf texts[2];
+    char slots[SLOTS][TEXT_SIZE] = {{0}};
+    buf_init(&texts[0], 1 << 14);
+    buf_init(&texts[1], 1 << 14);
+    for (int i = 0; i < 120; i++) {
+        fill(slots, 1);
+        compare(slots, texts, counts);
+    }
+    print_message("%zu pairs, %zu whole, %zu requests that changed\n", counts[0], counts[1],
+                  counts[2]);
+    assert_true(counts[0] > 30 && counts[1] > counts[0] / 2 && counts[2] > 10);
+    buf_free(&texts[0]);
+    buf_free(&texts[1]);
+}
+
+/* ---- examples ---- */
+
+static struct policy *load(const char *text) {
+    struct policy *p;
+    if (policy_load(view_str(text), "policy", &p, &errors) != 0)
+        fail_msg("%u: %s\n%s", errors.at[0].at.line, errors.at[0].text, text);
+    return p;
+}
+
+static void nothing(void *ctx, const struct diff_found *f) {
+    (void)ctx;
+    (void)f;
+}
+
+/* How many of which kind; a whole answer. */
+static void check(const char *before, const char *after, size_t allowed, size_t denied,
+                  size_t other) {
+    struct policy *a = load(before), *b = load(after);
+    struct diff_result r;
+    assert_int_equal(policy_diff(a, b, nothing, NULL, &r), 0);
+    if (!r.whole)
+        fail_msg("not whole: %s", r.why);
+    if (r.found[DIFF_ALLOWED] != allowed || r.found[DIFF_DENIED] != denied ||
+        r.found[DIFF_CREDENTIAL] + r.found[DIFF_LAXER] + r.found[DIFF_STRICTER] != other)
+        fail_msg("%zu, %zu, %zu for\n%s---\n%s", r.found[0], r.found[1],
+                 r.found[2] + r.found[3] + r.found[4], before, after);
+    policy_free(a);
+    policy_free(b);
+}
+
+#define A(lines) "service a { host a.test; " lines " }\nsandbox w { grant a all }\n"
+
+static void each_kind_of_rule_is_compared(void **state) {
+    (void)state;
+    check(A("operation r { GET /a }"), A("operation r { GET /a }"), 0, 0, 0);
+    check(A("operation r { GET /a }"), A("operation r { GET /*; GET /a }"), 1, 0, 0);
+    check(A("operation r { GET /*; GET /a }"), A("operation x { GET /* }"), 0, 0, 0);
+    check(A("operation r { GET /** }"), A("operation r { GET /**/x; GET /** }"), 0, 0, 0);
+    check(A("operation r { GET /** }"), A("operation r { GET /*; GET /*/** }"), 0, 1, 0);
+    check(A("operation r { GET /{n:int} }"), A("operation r { GET /* }"), 1, 0, 0);
+    check(A("operation r { GET /*/ }; never { * /Share }"),
+          A("operation r { GET /*/ }; never { * /share/ }"), 0, 0, 0);
+    check(A("operation r { GET /*/ }; never { * /share }"),
+          A("operation r { GET /*/ }; never { * /share.x }"), 1, 0, 0);
+    check(A("operation r { POST / { body at most 10 } }"),
+          A("operation r { POST / { body at most 11 } }"), 1, 0, 0);
+    check(A("limit body 10; operation r { POST / }"), A("limit body 9; operation r { POST / }"), 0,
+          1, 0);
+    check(A("operation r { GET / { query q in [a, b] } }"),
+          A("operation r { GET / { query q in [b, c] } }"), 1, 1, 0);
+    check(A("operation r { GET / { query q is a; query only } }"),
+          A("operation r { GET / { query q is a } }"), 1, 0, 0);
+    check(A("operation r { POST / { body /m is 5 } }"),
+          A("operation r { POST / { body /m is \"5\" } }"), 1, 1, 0);
+    check(A("operation r { POST / { no body /u } }"),
+          A("operation r { POST / { body /u is null } }"), 1, 1, 0);
+    check(A("operation r { POST / graphql query [a]; POST / graphql query [b] }"),
+          A("operation r { POST / graphql query [a, b] }"), 1, 0, 0);
+    check(A("operation r { POST / mcp tools/call [x] }"),
+          A("operation r { POST / mcp tools/call }"), 1, 0, 0);
+    check(A("operation r { POST / jsonrpc [x, y] }"), A("operation r { POST / jsonrpc [x] }"), 0, 1,
+          0);
+    check(A("operation r { GET / websocket; GET /a }"), A("operation r { GET /a }"), 0, 1, 0);
+    check(A("operation r { GET / }"), A("host **.b.test; operation r { GET / }"), 1, 0, 0);
+    check(A("host *.b.test x.b.test; operation r { GET / }"),
+          A("host *.b.test; operation r { GET / }"), 0, 0, 0);
+    check(A("host **.b.test; operation r { GET / }"),
+          A("host *.b.test *.zz.b.test; operation r { GET / }"), 0, 1, 0);
+    check(A("accept cookies; operation r { GET / }"), A("operation r { GET / }"), 0, 1, 0);
+    check(A("operation r { GET / }"), A("accept any; operation r { GET / }"), 2, 0, 0);
+}
+
+#undef A
+#define K(lines, grants)                                                                           \
+    "service a { host a.test; credential k { in header x-a };" lines " }\n"                        \
+    "sandbox w { " grants " }\nsandbox ci-* { grant a r }\n"
+#define R "operation r { GET / }"
+
+static void credentials_grants_and_limits_are_compared(void **state) {
+    (void)state;
+    check(K(R, "grant a r"), K("operation r anonymous { GET / }", "grant a r"), 1, 0, 0);
+    check(K(R, "grant a r"), K("credential q { in header x-b; for r };" R, "grant a r"), 0, 0, 1);
+    check(K(R, "grant a r uses 5"), K(R, "grant a r uses 6"), 0, 0, 1);
+    check(K(R, "grant a r rate 5/m"), K(R, "grant a r rate 5/m note \"x\""), 0, 0, 0);
+    check(K(R, "grant a r"), K(R, ""), 0, 1, 0);
+    check(K(R, ""), K(R, "grant a r mode observe"), 2, 0, 0);
+    check(K(R, ""), K(R, "") "sandbox ci-x { }\nsandbox o { grant a r }\n", 1, 1, 0);
+}
+
+static void what_is_not_compared_is_told(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "service a { host a.test; path allow encoded-slash; operation r { GET / } }\nsandbox w { "
+        "grant a r }\n",
+        "service a { host a.test; credential k { in json /k }; operation r { GET / } }\nsandbox w "
+        "{ grant a r }\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct policy *p = load(texts[i]);
+        struct diff_result r;
+        assert_int_equal(policy_diff(p, p, nothing, NULL, &r), 0);
+        assert_false(r.whole);
+        assert_non_null(r.why);
+        policy_free(p);
+    }
+}
+
+int main(void) {
+    unsigned seed = (unsigned)(getenv("SEED") ? strtoul(getenv("SEED"), NULL, 10) : 1);
+    printf("seed %u\n", seed);
+    srand(seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_kind_of_rule_is_compared),
+        cmocka_unit_test(credentials_grants_and_limits_are_compared),
+        cmocka_unit_test(what_is_not_compared_is_told),
+        cmocka_unit_test(what_changes_by_chance_is_found_by_diff),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -58,6 +58,8 @@ int command_policy_fmt(const struct cli *cli, int argc, char **argv);
 int command_policy_lint(const struct cli *cli, int argc, char **argv);
 int command_policy_test(const struct cli *cli, int argc, char **argv);
 int command_policy_diff(const struct cli *cli, int argc, char **argv);
+int command_policy_replay(const struct cli *cli, int argc, char **argv);
+int command_policy_suggest(const struct cli *cli, int argc, char **argv);
 int command_log(const struct cli *cli, int argc, char **argv);
 int command_log_head(const struct cli *cli, int argc, char **argv);
 int command_log_verify(const struct cli *cli, int argc, char **argv);

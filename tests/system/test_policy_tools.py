@@ -232,6 +232,75 @@ def diff_says_when_it_could_not_compare_all(place):
     assert code == NO and out.endswith("this is not all there may be: paths with encoded slashes are not compared\n"), out
 
 
+# ---- replay and suggest ----
+
+def record(verdict="deny", reason=None, method="GET", path="/v1/items/7", host="api.example.com", port=443,
+           kind="decision", **more):
+    line = {"v": 1, "kind": kind, "id": "id-%d" % len(path), "verdict": verdict, "sandbox": "worker-1", "method": method,
+            "scheme": "https", "host": host, "path": path, "port": port}
+    if reason:
+        line["reason"] = reason
+    return json.dumps({**line, **more}, separators=(",", ":")) + "\n"
+
+
+LOG = (record("allow", credential="demo-key") + record("allow", path="/v1/items/7/x", kind="outcome")
+       + record(reason="operation_not_granted", method="POST", path="/v1/items")
+       + record(reason="never", path="/v1/items/7/share")
+       + record(reason="foreign_credential", material="bearer:3f9c2a1b") + record(reason="malformed_request")
+       + record("allow", path="/v1/search", query="q") + record("allow", path="/gone") + "{\n"
+       + record("allow", path="/v1/cut", target_bytes=5000, target_sha256="00"))
+
+
+@test
+def replay_tells_which_records_would_be_judged_differently(place):
+    place.write("p", DEMO.replace("grant demo-api read", "grant demo-api all")
+                .replace("GET /v1/items;", "GET /v1/items; GET /v1/search { query q };"))
+    place.write("log", LOG)
+    code, out, err = place.policy("replay", "p", "log")
+    lines = out.splitlines()
+    assert (code, err) == (NO, "") and lines[:3] == [
+        "+ id-9 worker-1: POST api.example.com/v1/items: was operation_not_granted, is allowed at p:6:24",
+        "- id-5 worker-1: GET api.example.com/gone: was allowed, is operation_not_allowed",
+        "newly allowed: 1, newly refused: 1, of 5 requests"], out
+    assert lines[3].startswith("1 were allowed and now hang on conditions"), out
+    assert lines[4].startswith("2 records left out"), out
+    told = json.loads(place.policy("replay", "--json", "p", "log")[1])
+    assert [c["id"] for c in told["changes"]] == ["id-9", "id-5"], told
+    assert (told["replayed"], told["unsure"], told["left_out"]) == (5, 1, 2), told
+    place.write("log", record("allow") + record(reason="never", path="/v1/items/7/share"))
+    assert place.policy("replay", "p", "log")[0] == YES
+    assert place.policy("replay", "p", "nowhere")[0] == INVALID
+
+
+@test
+def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
+    refused = (("GET", "https://a.example.com/x%20y;v=1", "worker-1"), ("POST", "https://a.example.com/{id}", "worker-2"),
+               ("GET", "https://a.example.com/x%20y;v=1", "worker-2"), ("PUT", "http://192.0.2.7:8080/", "worker-1"))
+    log = ""
+    for method, url, sandbox in refused + refused[:1]:
+        scheme, rest = url.split("://")
+        host, path = rest.split("/", 1)
+        host, port = (host + ":443").split(":")[:2]
+        log += record(reason="host_not_allowed", method=method, path="/" + path, host=host, port=int(port), scheme=scheme,
+                      sandbox=sandbox)
+    log += record(reason="foreign_credential") + record(reason="operation_not_allowed", path="/a/*") + record("allow")
+    place.write("log", log)
+    code, out, err = place.policy("suggest", "log")
+    assert (code, err) == (YES, ""), (code, out, err)
+    assert out.startswith("# 2 refusals left out") and out.count("operation ") == 3, out
+    place.write("p", out)
+    assert place.policy("check", "p")[0] == YES
+    for method, url, sandbox in refused:
+        for who in ("worker-1", "worker-2"):
+            wished = (method, url, who) in refused
+            code, told, _ = place.policy("explain", "--policy", "p", "--sandbox", who, method, url)
+            assert code == (YES if wished else NO), (method, url, who, told)
+    for method, url in (("HEAD", "https://a.example.com/x%20y;v=1"), ("GET", "https://a.example.com/"),
+                        ("POST", "https://a.example.com/7")):
+        assert place.policy("explain", "--policy", "p", "--sandbox", "worker-2", method, url)[0] == NO
+    assert "newly allowed: 5, newly refused: 1, of " in place.policy("replay", "p", "log")[1]
+
+
 def main():
     failed = 0
     for function in tests:

@@ -365,10 +365,51 @@ static void compare_host(struct diff *d, const struct authority *host) {
 
 /* ---- all of it ---- */
 
+/* What stands for "anything else" must not be what somebody wrote. */
+static bool is_stranger(struct view v) {
+    return view_search(v, VIEW("zq9")) < v.n || view_search(v, VIEW("ZQ9")) < v.n ||
+           view_search(v, VIEW("70007")) < v.n;
+}
+
+static bool rules_name_strangers(const struct rule *r) {
+    bool found = false;
+    for (; r && !found; r = r->next) {
+        found = is_stranger(r->path.text);
+        for (const struct condition *c = r->conditions; c; c = c->next) {
+            found = found || is_stranger(c->name) || is_stranger(c->test.glob);
+            for (size_t i = 0; i < c->test.n_values; i++)
+                found = found || is_stranger(c->test.values[i].text);
+            for (size_t i = 0; i < c->n_names; i++)
+                found = found || is_stranger(c->names[i]);
+        }
+    }
+    return found;
+}
+
+static bool service_names_strangers(const struct service *s) {
+    bool found = rules_name_strangers(s->nevers);
+    for (const struct host_rule *h = s->hosts; h; h = h->next)
+        found = found || is_stranger(h->text);
+    for (const struct operation *o = s->operations; o; o = o->next)
+        found = found || rules_name_strangers(o->rules);
+    return found;
+}
+
+static void look_for_strangers(struct diff *d, const struct policy *p) {
+    bool found = false;
+    for (const struct sandbox *s = p->sandboxes; s; s = s->next)
+        found = found || is_stranger(s->name);
+    for (const struct service *s = p->services; s; s = s->next)
+        found = found || service_names_strangers(s);
+    if (found)
+        not_whole(d, "a policy has the text zq9 or 70007, which stands for anything else here");
+}
+
 static void look_for_limits(struct diff *d) {
     struct view names[2];
     struct position at;
     for (int i = 0; i < 2; i++) {
+        look_for_strangers(d, d->p[i]);
         d->observes = d->observes || policy_observes(d->p[i], 0, &names[0], &names[1], &at);
         for (const struct service *s = d->p[i]->services; s; s = s->next)
             for (const struct credential *c = s->credentials; c; c = c->next)

@@ -307,6 +307,8 @@ static void what_is_not_compared_is_told(void **state) {
         "grant a r }\n",
         "service a { host a.test; credential k { in json /k }; operation r { GET / } }\nsandbox w "
         "{ grant a r }\n",
+        "service a { host a.test; operation r { GET /x/zq9 } }\nsandbox w { grant a r }\n",
+        "service a { host zq9.test; operation r { GET / } }\nsandbox w { grant a r }\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         struct policy *p = load(texts[i]);

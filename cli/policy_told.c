@@ -7,7 +7,8 @@
 #include <string.h>
 
 void policy_told_print(FILE *to, const struct buf *b) {
-    fwrite(buf_view(b).p, 1, buf_len(b), to);
+    if (buf_len(b) > 0)
+        fwrite(buf_view(b).p, 1, buf_len(b), to);
 }
 
 void policy_told_place(struct buf *out, const struct position *at) {

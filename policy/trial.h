@@ -26,10 +26,10 @@ struct trial {
     const struct field *fields; /* a value that is a placeholder counts as ours */
     size_t n_fields;
     struct view type; /* of the body, as if it stood in Content-Type; empty: not said */
-    struct view body; /* its size counts; a verdict that depends on what it says cannot be tried */
+    struct view body; /* read where the verdict depends on what it says */
     /* what a request may also be that is not written as text */
     uint64_t length;                /* of a body that is not given; 0: that of `body` */
-    const struct body_facts *facts; /* what is known of it; NULL: nothing */
+    const struct body_facts *facts; /* what is known of it instead; NULL: what `body` says */
     bool websocket;
 };
 

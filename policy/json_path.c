@@ -2,7 +2,6 @@
 
 #include "policy/credential_name.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- pointers ---- */
@@ -101,16 +100,19 @@ void json_paths_member(struct json_paths *p, size_t depth, struct view name) {
     p->alike[depth] = live & (alike | p->alike[depth - 1]);
 }
 
+/* RFC 6901 4: no leading zeros. */
+static bool is_index(struct view token, size_t index) {
+    uint64_t n;
+    return token.n > 0 && is_digit(token.p[0]) && (token.n == 1 || token.p[0] != '0') &&
+           view_number(token, SIZE_MAX, &n) == 0 && n == index;
+}
+
 void json_paths_item(struct json_paths *p, size_t depth, size_t index) {
-    char text[24];
     uint64_t rest = going_on(p, depth), live = 0;
-    struct view name = view_of(text, 0);
-    if (rest != 0)
-        name.n = (size_t)snprintf(text, sizeof text, "%zu", index);
     for (; rest != 0; rest &= rest - 1) {
         int i = __builtin_ctzll(rest);
         struct view token = p->at[i].tokens[depth - 1];
-        if (!token.p || view_equal(token, name))
+        if (!token.p || is_index(token, index))
             live |= UINT64_C(1) << i;
     }
     p->live[depth] = live;

@@ -66,6 +66,14 @@ static size_t mask_fields(struct exchange *ex, struct fields *f) {
 
 /* ---- sending on ---- */
 
+/* Credit bounds each exchange; this bounds all of them together. Asked before every piece and head. */
+static bool is_crowded(struct exchange *ex) {
+    if (channel_unsent(ex->lane->proxy) <= PROXY_UNSENT_MAX)
+        return false;
+    ex->lane->crowded = ex->crowded = true;
+    return true;
+}
+
 /* Bytes that may be fed now: what is held back already has a claim on the credit. */
 static size_t credit_left(const struct exchange *ex) {
     int64_t held = (int64_t)guard_stream_held(&ex->guard);
@@ -286,7 +294,7 @@ static int take_end(struct exchange *ex) {
 static void drain_plain(struct exchange *ex) {
     while (buf_len(&ex->plain) > 0) {
         size_t may = credit_left(ex);
-        if (may == 0)
+        if (may == 0 || is_crowded(ex))
             return;
         struct view piece =
             view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
@@ -322,11 +330,8 @@ void answer_decoded_all(struct exchange *ex) {
 
 /* What may be taken in now: nothing while proxy or inspect are behind. */
 static size_t room(struct exchange *ex) {
-    /* Credit bounds each exchange; this bounds all of them together. */
-    if (channel_unsent(ex->lane->proxy) > PROXY_UNSENT_MAX) {
-        ex->lane->crowded = ex->crowded = true;
+    if (is_crowded(ex))
         return 0;
-    }
     if (ex->decoding)
         return inspection_waiting(ex->decoding) > DECODE_AHEAD || buf_len(&ex->plain) > PLAIN_AHEAD
                    ? 0

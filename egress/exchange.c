@@ -7,6 +7,7 @@
 #include "egress/request.h"
 #include "egress/send.h"
 #include "egress/share.h"
+#include "egress/suspension.h"
 #include "egress/tunnel.h"
 
 #include <stddef.h>
@@ -103,10 +104,10 @@ static void exchange_free(struct exchange *ex) {
     table_take(&l->exchanges, ex->id);
     unlink_recording(ex);
     lease_forget(ex);
-    share_give(l, ex->share, SHARE_EXCHANGES);
-    share_give(l, ex->connection, SHARE_CONNECTIONS);
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
+    share_give(l, ex->share, SHARE_EXCHANGES);
+    share_give(l, ex->connection, SHARE_CONNECTIONS);
     guard_stream_free(&ex->guard);
     if (ex->body_wait)
         event_del(ex->body_wait);
@@ -170,13 +171,18 @@ void exchange_finish(struct exchange *ex, enum reason why, struct view detail) {
     exchange_free(ex);
 }
 
+/* What has made us ask the world is always recorded; of what has not, as much as the limit allows. */
+static bool is_listed(struct exchange *ex) {
+    return ex->dialed || trail_lists(ex->lane, &ex->trail);
+}
+
 static void send_refusal(struct exchange *ex) {
     struct lane *l = ex->lane;
     struct refusal r;
     bool challenge = ex->verdict.service &&
                      !view_is_empty(service_credential(ex->verdict.service)) &&
                      service_place(ex->verdict.service)->place != PLACE_HEADER;
-    bool listed = !ex->decided && trail_lists(l, &ex->trail);
+    bool listed = !ex->decided && is_listed(ex);
     uint16_t status = refusal_status(ex->trail.verdict.reason, challenge);
     if (listed && trail_decide(l, &ex->trail, status) != 0)
         log_warn("refusal of exchange %u is not in the audit log", ex->id);
@@ -212,15 +218,17 @@ void exchange_refuse(struct exchange *ex, enum reason why, struct view detail) {
 
 struct of_sandbox {
     const struct exchange *cause;
-    struct exchange *found;
+    struct exchange *first; /* by next_spare, which nothing in progress uses */
 };
 
 static void find_of_sandbox(void *ctx, uint32_t id, void *object) {
     struct of_sandbox *v = ctx;
     struct exchange *ex = object;
     (void)id;
-    if (ex != v->cause && strcmp(ex->sandbox, v->cause->sandbox) == 0)
-        v->found = ex;
+    if (ex == v->cause || strcmp(ex->sandbox, v->cause->sandbox) != 0)
+        return;
+    ex->next_spare = v->first;
+    v->first = ex;
 }
 
 void exchange_suspend(struct exchange *ex) {
@@ -228,12 +236,13 @@ void exchange_suspend(struct exchange *ex) {
     struct of_sandbox v = {.cause = ex};
     trail_suspended(l, view_str(ex->sandbox), lease_suspended(l, view_str(ex->sandbox)),
                     &ex->authority);
-    do {
-        v.found = NULL;
-        table_each(&l->exchanges, find_of_sandbox, &v);
-        if (v.found)
-            exchange_refuse(v.found, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
-    } while (v.found);
+    suspension_begin(l, view_str(ex->sandbox));
+    table_each(&l->exchanges, find_of_sandbox, &v);
+    /* Each takes only itself out of the table. */
+    for (struct exchange *each = v.first, *next; each; each = next) {
+        next = each->next_spare;
+        exchange_refuse(each, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
+    }
     exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
 }
 
@@ -298,7 +307,8 @@ int exchange_take_request(struct lane *l, struct message *m) {
         return ERR_BAD;
     if (!ex->verdict.allow)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
-    else if (lease_suspended(l, view_str(ex->sandbox)))
+    else if (lease_suspended(l, view_str(ex->sandbox)) ||
+             suspension_holds(l, view_str(ex->sandbox)))
         exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
     else if (!take_share(ex))
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));
@@ -368,7 +378,7 @@ static void end_gone(struct exchange *ex, enum reason why, struct view detail) {
         ex->trail.verdict.reason = why;
         ex->trail.detail = detail;
         ex->trail.generation = ex->generation ? ex->generation->number : 0;
-        if (trail_lists(ex->lane, &ex->trail) && trail_decide(ex->lane, &ex->trail, 0) != 0)
+        if (is_listed(ex) && trail_decide(ex->lane, &ex->trail, 0) != 0)
             log_warn("the end of exchange %u is not in the audit log", ex->id);
     }
     exchange_finish(ex, why, detail);
@@ -460,6 +470,7 @@ void exchange_advance(struct exchange *ex) {
 
 void exchange_connecting(struct exchange *ex, struct upstream *u) {
     ex->upstream = u;
+    ex->dialed = true;
 }
 
 void exchange_connected(struct exchange *ex, struct upstream *u) {
@@ -585,6 +596,7 @@ void exchange_resume_all(struct lane *l) {
 
 int exchange_start(struct lane *l) {
     struct timeval second = {1, 0};
+    inspection_start(l);
     l->sweep = event_new(loop_base(l->loop), -1, EV_PERSIST, on_sweep, l);
     return l->sweep && event_add(l->sweep, &second) == 0 ? 0 : ERR_MEMORY;
 }

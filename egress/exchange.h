@@ -66,11 +66,13 @@ struct exchange {
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
     bool connecting, retried;
+    bool
+        dialed; /* a name may have been asked for, or a connection begun: that it ends is recorded */
     struct buf
         head; /* serialised head and what fits behind it; in the arena when a secret is in it */
     struct inspection *inspection; /* of the body, or NULL */
-    uint64_t body_received, body_cleared,
-        body_framed;      /* bytes of body: received, inspected, sent on */
+    /* bytes of body: received, handed to inspect, inspected, sent on */
+    uint64_t body_received, body_offered, body_cleared, body_framed;
     size_t offered;       /* bytes of body that TLS has in part and not yet taken */
     uint32_t credit_owed; /* bytes framed and not yet given back to proxy as credit */
     bool body_ended, last_framed, send_failed, request_sent;

@@ -6,6 +6,7 @@
 #include "egress/ask.h"
 #include "egress/exchange.h"
 #include "egress/hostile.h"
+#include "egress/suspension.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static struct guarded *guarded_find(const struct lane *l, struct view sandbox) {
 }
 
 static void count_fragments(const struct lane *l, struct guard_set *set) {
-    guard_set_count_fragments(set, lane_limit(l, LIMIT_GUARD_FRAGMENTS),
+    guard_set_count_fragments(set, suspension_fragments(l),
                               lane_limit(l, LIMIT_GUARD_TIME) * SECOND);
 }
 
@@ -74,13 +75,6 @@ static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
 const char *lease_suspended(const struct lane *l, struct view sandbox) {
     const struct guarded *g = guarded_find(l, sandbox);
     return g ? guard_set_exceeded(g->set) : NULL;
-}
-
-size_t lease_count_suspended(const struct lane *l) {
-    size_t n = 0;
-    for (const struct guarded *g = l->guarded; g; g = g->next)
-        n += guard_set_exceeded(g->set) != NULL;
-    return n;
 }
 
 /* Also when nothing is lent yet: a parallel request may be lent a secret while this answer streams. */
@@ -368,8 +362,10 @@ void lease_sweep(struct lane *l, uint64_t now) {
         if (buf_len(&lease->secret) > 0 && lease->expires <= now)
             lease_free(l, lease);
     }
-    for (struct guarded *g = l->guarded; g; g = g->next)
+    for (struct guarded *g = l->guarded; g; g = g->next) {
         guard_set_expire(g->set, now);
+        count_fragments(l, g->set);
+    }
 }
 
 void lease_drop_all(struct lane *l) {

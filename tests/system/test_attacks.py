@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, open_tls, resident, small_place
+from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident, small_place
 from place import Report, read_all, wait_for
 
 
@@ -248,6 +248,61 @@ def rx_compressed_answers_that_nobody_reads_stay_small(place):
         stream.close()
 
 
+def p8_a_lane_that_begins_again_frees_nobody(_):
+    with small_place() as place:
+        def parts(numbers):
+            text = " ".join(SECRET[i:i + 16] for i in numbers).encode()
+            place.upstream.script = lambda *_: answer(text)
+            got = ask_quietly(place, "GET /x", host="open.allowed.test", placeholder=None)
+            place.upstream.script = lambda *_: answer(b"ok")
+            return got
+
+        def suspensions():
+            return [r for r in place.records() if r.get("event") == "sandbox_suspended"]
+        assert ask(place).status == 200
+        assert parts((10, 11, 12)).status == 200 and not suspensions()
+        kill_and_wait(place, ("proxy", 1))
+        assert is_served(place), "before a part came nothing is suspended"
+        # What was counted is not known any more: one part is one too many.
+        parts((13,))
+        assert wait_for(suspensions, 5)
+        assert ask(place).reason == "sandbox_suspended"
+        for _ in range(2):
+            kill_and_wait(place, ("proxy", 1))
+            assert wait_for(lambda: ask_quietly(place).reason == "sandbox_suspended", 10), ask_quietly(place)
+            assert not is_served(place, seconds=1)
+        assert is_served(place, "b"), "the neighbour's lane"
+
+
+def p9_what_was_dialled_is_recorded_when_refusals_no_longer_are(_):
+    policy = POLICY + """
+service wild { host **.wild.test wide; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }
+"""
+    policy = policy.replace("grant open every }", "grant open every; grant wild every }", 1)
+    with small_place(policy, config="limit refusals 1\n",
+                     dns={"open.allowed.test": ["127.0.0.1"], "api.allowed.test": ["127.0.0.1"]}) as place:
+        answering = place.resolver.reply
+        place.resolver.reply = lambda q, name, kind, e: None if "wild" in name else answering(q, name, kind, e)
+        def exhausted():
+            ask(place, "GET /no")
+            return any(r.get("event") == "refusals_unlisted" for r in place.records())
+        assert wait_for(exhausted, 20), "the limit was not reached"
+        for i in range(10):
+            # What was refilled meanwhile.
+            ask(place, "GET /no")
+            ask(place, "GET /no")
+            host = "told-%d.wild.test" % i
+            s = place.connect("a")
+            s.sendall(("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (host, host)).encode())
+            assert wait_for(lambda h=host: h in {n for n, _ in place.resolver.asked}, 5)
+            s.close()
+
+        def missing():
+            named = {r.get("host") for r in place.records() if r["kind"] == "decision"}
+            return {"told-%d.wild.test" % i for i in range(10)} - named
+        assert wait_for(lambda: not missing(), 10), missing()
+
+
 def main():
     report = Report()
     with small_place() as place:
@@ -260,6 +315,8 @@ def main():
                  p8_a_field_with_one_part_too_many_is_not_sent,
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,
+                 p8_a_lane_that_begins_again_frees_nobody,
+                 p9_what_was_dialled_is_recorded_when_refusals_no_longer_are,
                  p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
                  p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
                  au_a_token_that_was_revoked_ends_what_it_opened,

@@ -370,8 +370,8 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
 
 
 def rx_04_names_that_nobody_answers_for_hold_their_sandbox_only(_):
-    policy = CLEAR_FOR_BOTH.replace("sandbox a { ", WILD.replace("port {port}", "port 80").replace(
-        "operation every", "clear; operation every") + "sandbox a { grant wild every; ")
+    wild = "service wild { host *.wild.test; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }\n"
+    policy = CLEAR_FOR_BOTH.replace("sandbox a { ", wild + "sandbox a { grant wild every; ")
     place, identity = shared_place(policy, dns={"open.allowed.test": ["127.0.0.1"]})
     with place:
         answering = place.resolver.reply

@@ -36,13 +36,13 @@ static const struct view dropped_when_changed[] = {
     NAME("content-md5"), NAME("last-modified"), NAME("accept-ranges"),
 };
 
-/* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well (lease.c). */
+/* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well. */
 static bool name_holds_secret(const struct exchange *ex, struct view name) {
     uint8_t copy[NAME_LOOKED_AT];
     if (name.n > sizeof copy)
         return true;
     view_copy(name, copy);
-    return guard_mask(ex->guard.set, copy, name.n) > 0;
+    return guard_mask_more(ex->guard.set, copy, name.n) > 0;
 }
 
 /*
@@ -52,8 +52,8 @@ static bool name_holds_secret(const struct exchange *ex, struct view name) {
 static size_t mask_fields(struct exchange *ex, struct fields *f) {
     size_t masked = 0, kept = 0;
     for (size_t i = 0; ex->guard.set && i < f->n; i++) {
-        masked +=
-            guard_mask(ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
+        masked += (i == 0 ? guard_mask : guard_mask_more)(
+            ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
         if (name_holds_secret(ex, f->at[i].name))
             masked++;
         else

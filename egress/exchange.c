@@ -428,43 +428,52 @@ void exchange_restart(struct exchange *ex, bool fresh) {
     unlink_recording(ex);
     buf_free(&ex->head);
     ex->state = EXCHANGE_WAITING;
-    ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = false;
+    ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = ex->leases_own = false;
+    ex->guarding = 0;
     send_connect(ex, fresh);
 }
 
 /*
- * An upstream that has seen a secret may repeat it to a request that carries none: the secret is
- * borrowed for the guard, where the sandbox has a placeholder of it. False when it has none. Whether
- * it has one is not known while the vault is locked.
+ * A host that has seen a secret may repeat it to any request, at any port: each that the sandbox has a
+ * placeholder of there is borrowed for the guard, but for the one that is sent. False when none is left.
+ * Whether it has one is not known while the vault is locked.
  */
 static bool borrow_for_guard(struct exchange *ex) {
-    struct view credential = service_credential(ex->verdict.service);
-    if (ex->generation->locked && !view_is_empty(credential)) {
-        exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
+    const struct policy *p = ex->generation->policy;
+    struct view sandbox = view_str(ex->sandbox), own = service_credential(ex->verdict.service);
+    while (ex->guarding < policy_sandbox_credentials(p, sandbox)) {
+        struct view credential = policy_sandbox_credential_at(p, sandbox, ex->guarding++);
+        struct upstream_key key = ex->upstream->key;
+        if ((ex->verdict.swap >= 0 && view_equal(credential, own)) ||
+            !policy_lends_at_host(p, sandbox, credential, &ex->authority, &key.authority))
+            continue;
+        const uint8_t *fingerprint = generation_placeholder(ex->generation, sandbox, credential);
+        bool long_name = view_cstr(credential, key.credential, sizeof key.credential) != 0;
+        if (ex->generation->locked || long_name) {
+            exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
+            return true;
+        }
+        if (!fingerprint)
+            continue;
+        upstream_key_seal(&key);
+        ex->state = EXCHANGE_LEASING;
+        lease_get(ex->lane, &key, fingerprint, ex);
         return true;
     }
-    struct upstream_key key = ex->upstream->key;
-    const uint8_t *fingerprint =
-        view_is_empty(credential)
-            ? NULL
-            : generation_placeholder(ex->generation, view_str(ex->sandbox), credential);
-    if (!fingerprint || view_cstr(credential, key.credential, sizeof key.credential) != 0)
-        return false;
-    upstream_key_seal(&key);
-    ex->state = EXCHANGE_LEASING;
-    lease_get(ex->lane, &key, fingerprint, ex);
-    return true;
+    return false;
 }
 
 void exchange_advance(struct exchange *ex) {
     if (ex->state != EXCHANGE_WAITING || !ex->upstream || ex->connecting || !ex->body_whole)
         return;
+    if (borrow_for_guard(ex))
+        return;
     if (ex->verdict.swap < 0) {
-        if (!borrow_for_guard(ex))
-            send_launch(ex, NULL);
+        send_launch(ex, NULL);
         return;
     }
     ex->state = EXCHANGE_LEASING;
+    ex->leases_own = true;
     lease_get(ex->lane, &ex->upstream->key, ex->fingerprint, ex);
 }
 
@@ -492,7 +501,12 @@ void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason
 }
 
 void exchange_lent(struct exchange *ex, struct lease *lease) {
-    send_launch(ex, ex->verdict.swap >= 0 ? lease : NULL);
+    if (ex->leases_own) {
+        send_launch(ex, lease);
+        return;
+    }
+    ex->state = EXCHANGE_WAITING;
+    exchange_advance(ex);
 }
 
 void exchange_not_lent(struct exchange *ex, enum reason why) {

@@ -62,6 +62,9 @@ struct exchange {
     struct exchange *recording_next, *recording_previous; /* RECORDING: in the lane's list */
 
     struct lease *waits_for; /* LEASING: lease.c */
+    size_t
+        guarding; /* how many of the sandbox's credentials were borrowed for the guard, or need not be */
+    bool leases_own; /* LEASING: the one that is to be sent */
 
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */

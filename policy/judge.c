@@ -405,6 +405,22 @@ bool policy_lends(const struct policy *p, struct view sandbox, struct view crede
     return false;
 }
 
+bool policy_lends_at_host(const struct policy *p, struct view sandbox, struct view credential,
+                          const struct authority *a, struct authority *where) {
+    struct host_facts host = host_facts_of(a);
+    for (const struct service *s = p->services; s; s = s->next) {
+        if (!view_equal(s->credential, credential) || !service_covering_host(s, &host))
+            continue;
+        *where = *a;
+        for (size_t i = 0; i < s->n_ports; i++) {
+            where->port = s->ports[i];
+            if (policy_lends(p, sandbox, credential, where))
+                return true;
+        }
+    }
+    return false;
+}
+
 bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a) {
     const struct sandbox *who = policy_sandbox(p, sandbox);
     struct host_facts host = host_facts_of(a);

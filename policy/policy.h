@@ -125,6 +125,9 @@ struct view service_credential(const struct service *s);
 const struct credential_place *service_place(const struct service *s);
 /* `accept any credential`: bodies need not be inspected and foreign credentials pass. */
 bool service_accepts_any(const struct service *s);
+/* Where at this host, on any port, the sandbox may be lent the credential; false: nowhere. */
+bool policy_lends_at_host(const struct policy *p, struct view sandbox, struct view credential,
+                          const struct authority *a, struct authority *where);
 /* Whether the sandbox holds a credential at any service of this host: then answers are guarded and codings narrowed. */
 bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a);
 struct view operation_name(const struct operation *o);

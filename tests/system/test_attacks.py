@@ -8,7 +8,7 @@ import threading
 import time
 
 from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident, small_place
-from place import Report, read_all, wait_for
+from place import Report, Upstream, read_all, wait_for
 
 
 def answer(body, fields=b""):
@@ -107,6 +107,25 @@ def p8_a_text_with_parts_that_overlap_suspends_nobody(_):
         place.upstream.script = lambda r, s: answer(" ".join(SECRET[i:i + 16] for i in range(14, 22)).encode())
         for _ in range(5):
             assert ask(place, "GET /v1/items/7").body == b" ".join([b"*" * 16] * 8)
+
+
+def p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent(_):
+    side = Upstream()
+    side.script = lambda r, s: answer(b"stored: " + SECRET.encode())
+    policy = POLICY.replace("grant open every }", "grant open every; grant side every }") + """
+service side {
+    host api.allowed.test
+    port %d
+    clear
+    range 127.0.0.0/8
+    operation every { * /; * /** }
+}
+""" % side.port
+    with small_place(policy) as place, place.connect("a") as stream:
+        name = "api.allowed.test:%d" % side.port
+        stream.sendall(("GET http://%s/x HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (name, name)).encode())
+        assert read_all(stream).endswith(b"stored: " + b"*" * len(SECRET))
+    side.close()
 
 
 def p8_a_field_with_one_part_too_many_is_not_sent(_):
@@ -321,6 +340,7 @@ def main():
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
                  p8_a_text_with_parts_that_overlap_suspends_nobody,
+                 p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent,
                  p8_a_field_with_one_part_too_many_is_not_sent,
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,

@@ -358,7 +358,7 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
             t.start()
         try:
             time.sleep(0.5)
-            codes = [post(host, "b", 10) for _ in range(20)]
+            codes = [post(host, "b", 30) for _ in range(20)]
         finally:
             ending.set()
             for t in threads:

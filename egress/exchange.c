@@ -435,17 +435,20 @@ void exchange_restart(struct exchange *ex, bool fresh) {
 
 /*
  * A host that has seen a secret may repeat it to any request, at any port: each that the sandbox has a
- * placeholder of there is borrowed for the guard, but for the one that is sent. False when none is left.
+ * placeholder of there is borrowed for the guard, but for the one that is sent. So is each that it has a
+ * placeholder of at all, while the lane does not know what was lent before it began again. False when none is left.
  * Whether it has one is not known while the vault is locked.
  */
 static bool borrow_for_guard(struct exchange *ex) {
     const struct policy *p = ex->generation->policy;
     struct view sandbox = view_str(ex->sandbox), own = service_credential(ex->verdict.service);
+    bool unknown = suspension_is_unknown(ex->lane);
     while (ex->guarding < policy_sandbox_credentials(p, sandbox)) {
         struct view credential = policy_sandbox_credential_at(p, sandbox, ex->guarding++);
         struct upstream_key key = ex->upstream->key;
         if ((ex->verdict.swap >= 0 && view_equal(credential, own)) ||
-            !policy_lends_at_host(p, sandbox, credential, &ex->authority, &key.authority))
+            !(policy_lends_at_host(p, sandbox, credential, &ex->authority, &key.authority) ||
+              (unknown && policy_lends_somewhere(p, sandbox, credential, &key.authority))))
             continue;
         const uint8_t *fingerprint = generation_placeholder(ex->generation, sandbox, credential);
         bool long_name = view_cstr(credential, key.credential, sizeof key.credential) != 0;

@@ -64,8 +64,11 @@ size_t suspension_count(const struct lane *l) {
     return n;
 }
 
+bool suspension_is_unknown(const struct lane *l) {
+    return l->begun_again &&
+           loop_now(l->loop) - l->begun_again < lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
+}
+
 size_t suspension_fragments(const struct lane *l) {
-    bool unknown = l->begun_again &&
-                   loop_now(l->loop) - l->begun_again < lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
-    return unknown ? 0 : lane_limit(l, LIMIT_GUARD_FRAGMENTS);
+    return suspension_is_unknown(l) ? 0 : lane_limit(l, LIMIT_GUARD_FRAGMENTS);
 }

@@ -15,6 +15,11 @@ MUST_USE int suspension_take(struct lane *l, struct view list);
 /* It was suspended, by this egress or the one before, and that counts still. */
 bool suspension_holds(const struct lane *l, struct view sandbox);
 size_t suspension_count(const struct lane *l);
+/*
+ * Within LIMIT_GUARD_TIME of the beginning of a lane that begins again: what was lent and counted
+ * before is not known.
+ */
+bool suspension_is_unknown(const struct lane *l);
 /* How many parts of a secret are too few to suspend: LIMIT_GUARD_FRAGMENTS, or none. */
 size_t suspension_fragments(const struct lane *l);
 

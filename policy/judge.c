@@ -2,6 +2,7 @@
 #include "policy/method.h"
 #include "policy/rules.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- parts of the policy ---- */
@@ -418,6 +419,25 @@ bool policy_lends_at_host(const struct policy *p, struct view sandbox, struct vi
                 return true;
         }
     }
+    return false;
+}
+
+/* A host that the pattern covers. */
+static bool host_of(const struct host_pattern *p, struct authority *out) {
+    *out = p->base;
+    if (p->reach == REACH_EXACT)
+        return true;
+    return snprintf(out->host, sizeof out->host, "x.%s", p->base.host) < (int)sizeof out->host;
+}
+
+bool policy_lends_somewhere(const struct policy *p, struct view sandbox, struct view credential,
+                            struct authority *where) {
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct host_rule *h = s->hosts; h && view_equal(s->credential, credential);
+             h = h->next)
+            if (host_of(&h->pattern, where) &&
+                policy_lends_at_host(p, sandbox, credential, where, where))
+                return true;
     return false;
 }
 

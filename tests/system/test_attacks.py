@@ -239,6 +239,17 @@ def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
         assert got.body == b"stored: " + b"*" * len(SECRET), got
 
 
+def p8_a_lane_that_begins_again_guards_what_was_lent_before(_):
+    """Another host knows the key, and gives it before it is used again."""
+    with small_place() as place:
+        place.upstream.script = lambda r, s: answer(b"known: " + SECRET.encode())
+        assert ask(place).status == 200
+        os.kill(place.pids()[("egress", 1)], signal.SIGKILL)
+        got = wait_for(lambda: next((g for g in [ask_quietly(place, "GET /", host="open.allowed.test", placeholder=None)]
+                                     if g.status == 200), None), 15)
+        assert got.body == b"known: " + b"*" * len(SECRET), got
+
+
 def p10_refusals_without_end_are_counted(_):
     with small_place(config="limit refusals 1\n") as place:
         place.upstream.script = lambda r, s: answer(b"ok")
@@ -345,6 +356,7 @@ def main():
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,
                  p8_a_lane_that_begins_again_frees_nobody,
+                 p8_a_lane_that_begins_again_guards_what_was_lent_before,
                  p9_what_was_dialled_is_recorded_when_refusals_no_longer_are,
                  p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
                  p8_an_anonymous_request_waits_for_a_vault_that_is_locked,

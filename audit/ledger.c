@@ -14,7 +14,7 @@ enum {
     PRODUCERS_MAX = 65536,
     /* Of a record's line, what is not its values: names, numbers, hashes. */
     LINE_FRAME_MAX = 4096,
-    /* What a packet may need: each byte as \uXXXX, and two events with it: a new epoch and a gap. */
+    /* What a packet may need: each byte as an escape of six, and two events with it: a new epoch and a gap. */
     PACKET_LINES_MAX =
         6 * RECORD_PACKET_SIZE + RECORDS_A_PACKET * LINE_FRAME_MAX + 2 * LINE_MAX_BYTES,
 };

@@ -119,24 +119,30 @@ static ssize_t write_some(struct channel *ch, struct view v) {
     return sent;
 }
 
-void channel_flush(struct channel *ch) {
-    assert(!ch->building);
+/* Writes what the kernel takes. ERR_AGAIN: there is more; ERR_CLOSED, ERR_SYSTEM: no use. */
+static int write_out(struct channel *ch) {
     while (!ch->dead && buf_ok(&ch->out) && buf_len(&ch->out) > 0) {
         ssize_t n = write_some(ch, buf_view(&ch->out));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            event_add(ch->writable, NULL);
-            return;
-        }
-        if (n < 0) {
-            channel_fail(ch, errno == EPIPE || errno == ECONNRESET ? ERR_CLOSED : ERR_SYSTEM);
-            return;
-        }
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return ERR_AGAIN;
+        if (n < 0)
+            return errno == EPIPE || errno == ECONNRESET ? ERR_CLOSED : ERR_SYSTEM;
         buf_consume(&ch->out, (size_t)n);
         for (size_t i = 0; i < ch->n_sending; i++)
             ch->sending[i].at -= (size_t)n;
     }
+    return 0;
+}
+
+void channel_flush(struct channel *ch) {
+    assert(!ch->building);
+    int result = write_out(ch);
+    if (result == ERR_AGAIN)
+        event_add(ch->writable, NULL);
+    else if (result != 0)
+        channel_fail(ch, result);
 }
 
 void channel_on_drained(struct channel *ch, void (*drained)(void *ctx), void *ctx) {
@@ -188,6 +194,9 @@ void channel_end(struct channel *ch) {
     if (buf_ok(&ch->out))
         buf_patch_u32(&ch->out, ch->open_at,
                       (uint32_t)(buf_len(&ch->out) - ch->open_at - CHANNEL_HEADER_SIZE));
+    /* A turn may send more than the buffer holds. What goes wrong here goes wrong again at its end. */
+    if (channel_is_full(ch))
+        (void)write_out(ch);
     loop_defer(ch->loop, &ch->flush);
 }
 
@@ -227,6 +236,10 @@ void channel_send_fd(struct channel *ch, uint16_t type, uint32_t id, uint32_t ge
 
 size_t channel_unsent(const struct channel *ch) {
     return buf_len(&ch->out);
+}
+
+bool channel_is_full(const struct channel *ch) {
+    return buf_len(&ch->out) > ch->out.max / 2;
 }
 
 /* ---- receiving ---- */
@@ -285,7 +298,7 @@ static bool handle_buffered(struct channel *ch) {
         m.id = read_u32(&r);
         m.generation = read_u32(&r);
         if (!r.bad && length > CHANNEL_BODY_MAX) {
-            channel_fail(ch, ERR_LIMIT);
+            channel_fail(ch, ERR_BAD);
             return false;
         }
         m.body = read_bytes(&r, length);
@@ -307,7 +320,7 @@ static bool handle_buffered(struct channel *ch) {
 }
 
 static int keep_fds(struct channel *ch, struct msghdr *msg) {
-    int result = msg->msg_flags & MSG_CTRUNC ? ERR_LIMIT : 0;
+    int result = msg->msg_flags & MSG_CTRUNC ? ERR_BAD : 0;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
@@ -319,7 +332,7 @@ static int keep_fds(struct channel *ch, struct msghdr *msg) {
                 ch->received[ch->n_received++] = fd;
             } else {
                 close(fd);
-                result = ERR_LIMIT;
+                result = ERR_BAD;
             }
         }
     }

@@ -15,7 +15,7 @@
  * and its owner told, who must treat that as a hostile or dead peer. Nobody
  * calls and waits: an answer is another message with the same id.
  *
- * What is sent during a turn of the loop leaves in one write at its end.
+ * What is sent during a turn of the loop leaves in one write at its end, or when it is much.
  */
 #ifndef BASE_CHANNEL_H
 #define BASE_CHANNEL_H
@@ -51,7 +51,7 @@ struct channel_rule {
 
 #define CHANNEL_HEADER_SIZE ((size_t)16)
 #define CHANNEL_BODY_MAX ((size_t)1 << 20)
-/* More than this unsent drops the channel: credit must keep flows below it. */
+/* More than this unsent drops the channel (ERR_LIMIT): credit must keep flows below it. */
 #define CHANNEL_OUT_MAX ((size_t)8 << 20)
 
 enum channel_flags {
@@ -60,7 +60,10 @@ enum channel_flags {
     CHANNEL_CLEARED = 4, /* both buffers keep nothing of what has passed */
 };
 
-/* The channel is of no more use (why: ERR_CLOSED, ERR_BAD, ERR_LIMIT or ERR_SYSTEM); the owner frees it. */
+/*
+ * The channel is of no more use; the owner frees it. ERR_CLOSED: the peer is gone; ERR_BAD: it broke the
+ * contract; ERR_LIMIT: it did not take what we sent, or we sent more than we should; ERR_SYSTEM.
+ */
 typedef void channel_closed(void *ctx, struct channel *ch, int why);
 
 /*
@@ -91,6 +94,8 @@ void channel_flush(struct channel *ch);
 void channel_on_drained(struct channel *ch, void (*drained)(void *ctx), void *ctx);
 /* Bytes gathered or waiting for the kernel. */
 size_t channel_unsent(const struct channel *ch);
+/* More than half of what it may hold is unsent, and the kernel takes no more: nothing should be asked. */
+bool channel_is_full(const struct channel *ch);
 
 /* A connected pair of close-on-exec stream sockets. ERR_SYSTEM. */
 MUST_USE int channel_pair(int fds[2]);

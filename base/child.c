@@ -199,6 +199,12 @@ static int take_answer(void *ctx, struct channel *ch, struct message *m) {
     return c->ops.on_answer(c->ctx, m->id, code, text);
 }
 
+static int take_suspended(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)ch;
+    return c->ops.on_suspended ? c->ops.on_suspended(c->ctx, m->body) : ERR_BAD;
+}
+
 static const struct channel_rule rules[] = {
     {PARENT_PEER, CHANNEL_FD, 512, take_peer, "parent peer"},
     {PARENT_PEER_GONE, 0, 16, take_peer_gone, "parent peer gone"},
@@ -210,6 +216,7 @@ static const struct channel_rule rules[] = {
     {PARENT_STOP, 0, 16, take_stop, "parent stop"},
     {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
     {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},
+    {PARENT_SUSPENDED, CHANNEL_ONCE, CHILD_SUSPENDED_MAX, take_suspended, "parent suspended"},
     {PARENT_HEAD_ASK, 0, 0, take_head_ask, "parent head ask"},
 };
 

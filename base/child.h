@@ -28,6 +28,9 @@ enum parent_message {
     PARENT_ANSWER = 9,     /* to control: u8 err (0 or -code), block text; id of the ROLE_ASK */
     PARENT_IN_USE = 10,    /* to broker: generation N is in use everywhere */
     PARENT_HEAD_ASK = 11,  /* to audit: sign where the chain stands; id to be repeated */
+    /* to an egress that follows another, before its first generation: of each ROLE_SUSPENDED of the lane
+     * that still counts its body, one after another */
+    PARENT_SUSPENDED = 12,
 };
 
 /* role to parent */
@@ -41,8 +44,13 @@ enum role_message {
     ROLE_REGISTRY = 6, /* broker: block registry (policy/bundle.h); wants a new generation */
     ROLE_COMMITTED = 8, /* generation N is in use here */
     ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
+    /* egress: u64 monotonic nanoseconds, block sandbox: it is suspended until then, also by the next egress */
+    ROLE_SUSPENDED = 10,
     ROLE_HEAD = 9, /* audit: u8 err (0 or -code), block: head.json or a sentence; id of the ask */
 };
+
+/* Of the list of who is suspended in a lane. */
+#define CHILD_SUSPENDED_MAX ((size_t)64 << 10)
 
 enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD };
 
@@ -69,6 +77,7 @@ struct child_ops {
     /* Appends JSON members without braces; NULL: none. */
     void (*on_status)(void *ctx, struct buf *out);
     int (*on_answer)(void *ctx, uint32_t id, int code, struct view text);
+    int (*on_suspended)(void *ctx, struct view list);
     /* Appends the newest signed head, or a sentence when it returns an error. */
     int (*on_head)(void *ctx, struct buf *out);
 };

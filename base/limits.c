@@ -85,7 +85,8 @@ static const struct limit_info table[LIMIT_COUNT] = {
                          "shortest run of a secret's bytes that is masked", "-"},
     [LIMIT_GUARD_FRAGMENTS] =
         {"guard-fragments", "", 3, 0, 64,
-         "different parts of one secret found in a sandbox's answers within guard-time",
+         "different parts of one credential's secrets found in a sandbox's answers within "
+         "guard-time",
          "the answer is cut; 403 for all of the sandbox's requests for guard-time"},
     [LIMIT_SECRETS] = {"secrets", "", 64, 1, 512,
                        "different secrets lent to a sandbox within guard-time", "503"},

@@ -11,6 +11,7 @@
 #include "daemon/rollout.h"
 #include "daemon/start.h"
 #include "daemon/status.h"
+#include "daemon/suspended.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -64,6 +65,8 @@ static int take_up(void *ctx, struct channel *ch, struct message *m) {
     buf_put(&of->key, key);
     of->state = PROCESS_UP;
     links_make(of);
+    if (of->role == ROLE_EGRESS && of->restarts > 0)
+        suspended_send(of);
     rollout_greet(of);
     return 0;
 }
@@ -117,13 +120,21 @@ static int take_head(void *ctx, struct channel *ch, struct message *m) {
     struct view text = read_block(&r, 2048);
     if (!read_done(&r) || of->role != ROLE_AUDIT)
         return ERR_BAD;
+    /* Audit answers what it was asked, and nothing else that control waits for. */
+    if (!of->parent->has_head_ask || m->id != of->parent->head_ask)
+        return 0;
+    of->parent->has_head_ask = false;
     control_answer(of->parent, m->id, code, text);
     return 0;
 }
 
 static void ask_head(struct parent *p, uint32_t ask) {
     struct process *audit = process_find(p, ROLE_AUDIT, 0);
-    if (audit->state == PROCESS_UP)
+    if (p->has_head_ask)
+        control_answer(p, p->head_ask, ERR_AGAIN, VIEW("another head was asked for meanwhile"));
+    p->has_head_ask = audit->state == PROCESS_UP;
+    p->head_ask = ask;
+    if (p->has_head_ask)
         channel_send(audit->channel, PARENT_HEAD_ASK, ask, 0, VIEW(""));
     else
         control_answer(p, ask, ERR_CLOSED, VIEW("audit is not running: see `exeat status`"));
@@ -176,6 +187,11 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     }
 }
 
+static int take_suspended(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return suspended_take(ctx, m->body);
+}
+
 static const struct channel_rule rules[] = {
     {ROLE_UP, CHANNEL_ONCE, 2048, take_up, "up"},
     {ROLE_READY, 0, 0, take_ready, "ready"},
@@ -186,6 +202,7 @@ static const struct channel_rule rules[] = {
     {ROLE_REGISTRY, 0, CHANNEL_BODY_MAX, take_registry, "registry"},
     {ROLE_ASK, 0, 8192, take_ask, "ask"},
     {ROLE_HEAD, 0, 4096, take_head, "head"},
+    {ROLE_SUSPENDED, 0, 256, take_suspended, "suspended"},
 };
 
 static void on_channel_closed(void *ctx, struct channel *ch, int why) {

@@ -49,6 +49,7 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     of->audit_write = pair[1];
     buf_init(&of->key, 1024);
     buf_init(&of->status, 16384);
+    buf_init(&of->suspended, CHILD_SUSPENDED_MAX);
     if (lane)
         snprintf(of->origin, sizeof of->origin, "%s %u", role_name(role), lane);
     else

@@ -45,6 +45,7 @@ struct process {
     struct buf key;    /* proxy: its public key */
     struct buf status; /* members it told for the ask in progress */
     bool told;
+    struct buf suspended;              /* egress: suspended.c */
     struct process *linked[LINKS_MAX]; /* those that share a channel with it now */
     struct process *next;
 };
@@ -90,8 +91,8 @@ struct parent {
     char load_error[8192]; /* why the newest text was refused; empty when it is in use */
 
     /* what control asked and waits for */
-    uint32_t reload_ask, status_ask;
-    bool has_reload_ask, has_status_ask;
+    uint32_t reload_ask, status_ask, head_ask;
+    bool has_reload_ask, has_status_ask, has_head_ask;
     struct event *status_late;
     uint64_t started;
 

@@ -36,13 +36,13 @@ static const struct view dropped_when_changed[] = {
     NAME("content-md5"), NAME("last-modified"), NAME("accept-ranges"),
 };
 
-/* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well (lease.c). */
+/* A name cannot be masked, only taken out; it is in small letters, which the guard knows as well. */
 static bool name_holds_secret(const struct exchange *ex, struct view name) {
     uint8_t copy[NAME_LOOKED_AT];
     if (name.n > sizeof copy)
         return true;
     view_copy(name, copy);
-    return guard_mask(ex->guard.set, copy, name.n) > 0;
+    return guard_mask_more(ex->guard.set, copy, name.n) > 0;
 }
 
 /*
@@ -52,8 +52,8 @@ static bool name_holds_secret(const struct exchange *ex, struct view name) {
 static size_t mask_fields(struct exchange *ex, struct fields *f) {
     size_t masked = 0, kept = 0;
     for (size_t i = 0; ex->guard.set && i < f->n; i++) {
-        masked +=
-            guard_mask(ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
+        masked += (i == 0 ? guard_mask : guard_mask_more)(
+            ex->guard.set, (uint8_t *)(uintptr_t)f->at[i].value.p, f->at[i].value.n);
         if (name_holds_secret(ex, f->at[i].name))
             masked++;
         else
@@ -65,6 +65,14 @@ static size_t mask_fields(struct exchange *ex, struct fields *f) {
 }
 
 /* ---- sending on ---- */
+
+/* Credit bounds each exchange; this bounds all of them together. Asked before every piece and head. */
+static bool is_crowded(struct exchange *ex) {
+    if (channel_unsent(ex->lane->proxy) <= PROXY_UNSENT_MAX)
+        return false;
+    ex->lane->crowded = ex->crowded = true;
+    return true;
+}
 
 /* Bytes that may be fed now: what is held back already has a claim on the credit. */
 static size_t credit_left(const struct exchange *ex) {
@@ -286,7 +294,7 @@ static int take_end(struct exchange *ex) {
 static void drain_plain(struct exchange *ex) {
     while (buf_len(&ex->plain) > 0) {
         size_t may = credit_left(ex);
-        if (may == 0)
+        if (may == 0 || is_crowded(ex))
             return;
         struct view piece =
             view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
@@ -322,11 +330,8 @@ void answer_decoded_all(struct exchange *ex) {
 
 /* What may be taken in now: nothing while proxy or inspect are behind. */
 static size_t room(struct exchange *ex) {
-    /* Credit bounds each exchange; this bounds all of them together. */
-    if (channel_unsent(ex->lane->proxy) > PROXY_UNSENT_MAX) {
-        ex->lane->crowded = ex->crowded = true;
+    if (is_crowded(ex))
         return 0;
-    }
     if (ex->decoding)
         return inspection_waiting(ex->decoding) > DECODE_AHEAD || buf_len(&ex->plain) > PLAIN_AHEAD
                    ? 0

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    LANE_DIALS = 256,
+    LANE_DIALS = 512,
     ACTIVE_MAX = 1024,
     ACTIVE_LEAST = 32,
     OTHER_DESCRIPTORS = 256, /* channels, resolver, loop */

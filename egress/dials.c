@@ -11,6 +11,7 @@
 /* One DIAL_ASK until it is answered. */
 struct request {
     struct lane_peer *lane;
+    struct party *party;
     struct request *next;
     struct dial *dial;
     uint32_t id;
@@ -18,10 +19,19 @@ struct request {
     bool cancelled; /* not to be answered */
 };
 
+/* What one sandbox of a lane has asked for; there while it is anything. */
+struct party {
+    struct party *next;
+    size_t n, active;
+    uint64_t turn; /* when it had its last */
+    char sandbox[SANDBOX_NAME_MAX + 1];
+};
+
 struct lane_peer {
     struct dials *dials;
     struct lane_peer *next;
     struct channel *channel;
+    struct party *parties;
     struct request *first, **last; /* oldest first */
     size_t n, active;
     uint32_t id;
@@ -35,7 +45,7 @@ struct dials {
     struct lane_peer *lanes; /* the lane that is served next stands first */
     struct deferred schedule;
     size_t active;
-    uint64_t done, refused;
+    uint64_t turns, done, refused;
 };
 
 /* ---- answers ---- */
@@ -87,6 +97,34 @@ static void refuse_at_once(struct lane_peer *lane, uint32_t id, enum reason reas
     answer_refused(lane->channel, id, &end);
 }
 
+/* ---- parties ---- */
+
+static struct party *party_find(const struct lane_peer *lane, const char *sandbox) {
+    struct party *p = lane->parties;
+    while (p && strcmp(p->sandbox, sandbox) != 0)
+        p = p->next;
+    return p;
+}
+
+static struct party *party_get(struct lane_peer *lane, const char *sandbox) {
+    struct party *p = party_find(lane, sandbox);
+    if (p || !(p = calloc(1, sizeof *p)))
+        return p;
+    memcpy(p->sandbox, sandbox, strlen(sandbox) + 1);
+    p->next = lane->parties;
+    return lane->parties = p;
+}
+
+static void party_drop_unused(struct lane_peer *lane, struct party *p) {
+    struct party **at = &lane->parties;
+    if (p->n > 0)
+        return;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    free(p);
+}
+
 /* ---- requests ---- */
 
 static void request_unlink(struct request *r) {
@@ -98,10 +136,13 @@ static void request_unlink(struct request *r) {
     if (!r->next)
         lane->last = at;
     lane->n--;
+    r->party->n--;
     if (r->active) {
         lane->dials->active--;
         lane->active--;
+        r->party->active--;
     }
+    party_drop_unused(lane, r->party);
     loop_defer(lane->dials->options.loop, &lane->dials->schedule);
 }
 
@@ -127,26 +168,23 @@ static void on_dial_end(void *ctx, const struct dial_end *e) {
 
 static struct request *request_new(struct lane_peer *lane, uint32_t id,
                                    const struct dial_wish *wish) {
-    struct request *r = calloc(1, sizeof *r);
-    if (!r)
-        return NULL;
-    r->dial = dial_new(&lane->dials->tools, wish, on_dial_end, r);
-    if (!r->dial) {
+    struct party *party = party_get(lane, wish->sandbox);
+    struct request *r = party ? calloc(1, sizeof *r) : NULL;
+    if (r)
+        r->dial = dial_new(&lane->dials->tools, wish, on_dial_end, r);
+    if (!r || !r->dial) {
         free(r);
+        if (party)
+            party_drop_unused(lane, party);
         return NULL;
     }
     r->lane = lane;
     r->id = id;
+    r->party = party;
     *lane->last = r;
     lane->last = &r->next;
     lane->n++;
-    return r;
-}
-
-static struct request *first_waiting(const struct lane_peer *lane) {
-    struct request *r = lane->first;
-    while (r && r->active)
-        r = r->next;
+    party->n++;
     return r;
 }
 
@@ -165,7 +203,26 @@ static bool has_share(const struct dials *d, const struct lane_peer *lane) {
     return lane->active < d->options.active_max - d->active;
 }
 
-/* The next dial to start: oldest of the first lane that has one waiting, which then goes to the back. */
+/* The same within a lane, whose share is left to its sandboxes. */
+static bool party_has_share(const struct lane_peer *lane, const struct party *p) {
+    return p->active < lane->dials->options.active_max - lane->dials->active - lane->active;
+}
+
+static bool comes_before(const struct party *a, const struct party *b) {
+    return a->active < b->active || (a->active == b->active && a->turn < b->turn);
+}
+
+/* The oldest that waits of the sandbox that has the fewest at work. */
+static struct request *first_waiting(const struct lane_peer *lane) {
+    struct request *found = NULL;
+    for (struct request *r = lane->first; r; r = r->next)
+        if (!r->active && party_has_share(lane, r->party) &&
+            (!found || comes_before(r->party, found->party)))
+            found = r;
+    return found;
+}
+
+/* The next dial to start: of the first lane that has one waiting, which then goes to the back. */
 static struct request *take_turn(struct dials *d) {
     for (struct lane_peer **at = &d->lanes; *at; at = &(*at)->next) {
         struct request *r = has_share(d, *at) ? first_waiting(*at) : NULL;
@@ -183,6 +240,8 @@ static void on_schedule(void *ctx) {
     while (d->active < d->options.active_max && (r = take_turn(d)) != NULL) {
         r->active = true;
         r->lane->active++;
+        r->party->active++;
+        r->party->turn = ++d->turns;
         d->active++;
         dial_start(r->dial);
     }
@@ -210,6 +269,12 @@ static struct request *find_request(const struct lane_peer *lane, uint32_t id) {
     return r;
 }
 
+static bool has_room(const struct lane_peer *lane, const char *sandbox) {
+    const struct party *p = party_find(lane, sandbox);
+    size_t most = lane->dials->options.lane_max;
+    return lane->n < most && (!p || p->n < most - lane->n);
+}
+
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct lane_peer *lane = ctx;
     struct dials *d = lane->dials;
@@ -221,8 +286,8 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
         refuse_at_once(lane, m->id, REASON_NOT_READY, "another generation is in use");
         return 0;
     }
-    if (lane->n >= d->options.lane_max) {
-        refuse_at_once(lane, m->id, REASON_TOO_MANY, "too many dials of this lane");
+    if (!has_room(lane, wish.sandbox)) {
+        refuse_at_once(lane, m->id, REASON_TOO_MANY, "too many dials of this sandbox");
         return 0;
     }
     struct request *r = request_new(lane, m->id, &wish);

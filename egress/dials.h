@@ -17,8 +17,15 @@ struct dials_options {
     struct geography *geography;
     const struct resolver_server *system; /* asked when a generation names no server; copied */
     size_t n_system;
-    size_t lane_max; /* dials of one lane, waiting ones included; more are refused (too_many) */
-    /* dials at work; lanes take turns, and none holds more of them than are left for the others */
+    /*
+     * Dials of one lane, waiting ones included; more are refused (too_many). A sandbox gets another only
+     * while it has fewer than are still free: alone it comes to a half.
+     */
+    size_t lane_max;
+    /*
+     * Dials at work. Lanes take turns, and in a lane the sandbox that has the fewest at work comes first;
+     * none holds more of them than are left for the others.
+     */
     size_t active_max;
     void (*bad_peer)(void *ctx, uint32_t lane); /* broke the contract; its channel is dropped */
     void *ctx;

@@ -13,6 +13,7 @@
 #include "egress/hostile.h"
 #include "egress/lane_messages.h"
 #include "egress/lease.h"
+#include "egress/suspension.h"
 #include "egress/tunnel.h"
 #include "http/http1.h"
 #include "http/tls.h"
@@ -145,6 +146,11 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
             loop_stop(l->loop);
             return;
         }
+        /* We sent more than we should: that is not the peer's doing, and the lane begins anew. */
+        if (why == ERR_LIMIT) {
+            loop_stop(l->loop);
+            return;
+        }
         if (why != ERR_CLOSED)
             child_bad_peer(l->child, peers[i].role, l->id);
         lose_peer(l, &peers[i]);
@@ -154,6 +160,10 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
 
 static void on_proxy_drained(void *ctx) {
     exchange_resume_all(ctx);
+}
+
+static void on_inspect_drained(void *ctx) {
+    inspection_more_room(ctx);
 }
 
 static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
@@ -176,6 +186,8 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
         channel_new(l->loop, fd, p->rules, p->n_rules, p->flags, on_peer_closed, l);
     if (l->proxy && role == ROLE_PROXY)
         channel_on_drained(l->proxy, on_proxy_drained, l);
+    if (l->inspect && role == ROLE_INSPECT)
+        channel_on_drained(l->inspect, on_inspect_drained, l);
     return *peer_channel(l, p) ? 0 : ERR_MEMORY;
 }
 
@@ -200,6 +212,10 @@ static int on_generation(void *ctx, uint32_t number, struct view text) {
     generation_drop(l->next);
     l->next = g;
     return 0;
+}
+
+static int on_suspended(void *ctx, struct view list) {
+    return suspension_take(ctx, list);
 }
 
 static void on_commit(void *ctx, uint32_t number) {
@@ -234,7 +250,7 @@ static void on_status(void *ctx, struct buf *out) {
                "\"arena_bytes\":%zu,\"audit\":%s",
                (unsigned long long)l->requests, (unsigned long long)l->refusals, exchange_count(l),
                open, idle, secret_in_use(), trail_ready(l) ? "true" : "false");
-    if (lease_count_suspended(l) > 0)
+    if (suspension_count(l) > 0)
         json_put_text(out, "trouble",
                       VIEW("a sandbox is suspended, because its answers held many parts of a "
                            "credential: `exeat log --json` has the event sandbox_suspended"));
@@ -245,6 +261,7 @@ static const struct child_ops ops = {
     .on_peer_gone = on_peer_gone,
     .on_generation = on_generation,
     .on_commit = on_commit,
+    .on_suspended = on_suspended,
     .on_stop = on_stop,
     .on_status = on_status,
 };

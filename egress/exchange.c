@@ -8,6 +8,7 @@
 #include "egress/request.h"
 #include "egress/send.h"
 #include "egress/share.h"
+#include "egress/suspension.h"
 #include "egress/tunnel.h"
 
 #include <stddef.h>
@@ -104,11 +105,11 @@ static void exchange_free(struct exchange *ex) {
     table_take(&l->exchanges, ex->id);
     unlink_recording(ex);
     lease_forget(ex);
-    share_give(l, ex->share, SHARE_EXCHANGES);
-    share_give(l, ex->connection, SHARE_CONNECTIONS);
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
     reading_free(ex->reading);
+    share_give(l, ex->share, SHARE_EXCHANGES);
+    share_give(l, ex->connection, SHARE_CONNECTIONS);
     guard_stream_free(&ex->guard);
     if (ex->body_wait)
         event_del(ex->body_wait);
@@ -173,13 +174,18 @@ void exchange_finish(struct exchange *ex, enum reason why, struct view detail) {
     exchange_free(ex);
 }
 
+/* What has made us ask the world is always recorded; of what has not, as much as the limit allows. */
+static bool is_listed(struct exchange *ex) {
+    return ex->dialed || trail_lists(ex->lane, &ex->trail);
+}
+
 static void send_refusal(struct exchange *ex) {
     struct lane *l = ex->lane;
     struct refusal r;
     const struct credential_place *place = verdict_place(&ex->verdict);
     bool challenge =
         place && (place->place == PLACE_BASIC_USER || place->place == PLACE_BASIC_PASSWORD);
-    bool listed = !ex->decided && trail_lists(l, &ex->trail);
+    bool listed = !ex->decided && is_listed(ex);
     uint16_t status = refusal_status(ex->trail.verdict.reason, challenge);
     if (listed && trail_decide(l, &ex->trail, status) != 0)
         log_warn("refusal of exchange %u is not in the audit log", ex->id);
@@ -215,15 +221,17 @@ void exchange_refuse(struct exchange *ex, enum reason why, struct view detail) {
 
 struct of_sandbox {
     const struct exchange *cause;
-    struct exchange *found;
+    struct exchange *first; /* by next_spare, which nothing in progress uses */
 };
 
 static void find_of_sandbox(void *ctx, uint32_t id, void *object) {
     struct of_sandbox *v = ctx;
     struct exchange *ex = object;
     (void)id;
-    if (ex != v->cause && strcmp(ex->sandbox, v->cause->sandbox) == 0)
-        v->found = ex;
+    if (ex == v->cause || strcmp(ex->sandbox, v->cause->sandbox) != 0)
+        return;
+    ex->next_spare = v->first;
+    v->first = ex;
 }
 
 void exchange_suspend(struct exchange *ex) {
@@ -231,12 +239,13 @@ void exchange_suspend(struct exchange *ex) {
     struct of_sandbox v = {.cause = ex};
     trail_suspended(l, view_str(ex->sandbox), lease_suspended(l, view_str(ex->sandbox)),
                     &ex->authority);
-    do {
-        v.found = NULL;
-        table_each(&l->exchanges, find_of_sandbox, &v);
-        if (v.found)
-            exchange_refuse(v.found, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
-    } while (v.found);
+    suspension_begin(l, view_str(ex->sandbox));
+    table_each(&l->exchanges, find_of_sandbox, &v);
+    /* Each takes only itself out of the table. */
+    for (struct exchange *each = v.first, *next; each; each = next) {
+        next = each->next_spare;
+        exchange_refuse(each, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
+    }
     exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
 }
 
@@ -249,6 +258,7 @@ void exchange_invite(struct exchange *ex) {
 }
 
 void exchange_decided(struct exchange *ex) {
+    reading_stop(ex->reading);
     exchange_invite(ex);
     if (send_held(ex))
         send_connect(ex, false);
@@ -316,7 +326,8 @@ int exchange_take_request(struct lane *l, struct message *m) {
         return ERR_BAD;
     if (!ex->verdict.allow && !ex->undecided)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
-    else if (lease_suspended(l, view_str(ex->sandbox)))
+    else if (lease_suspended(l, view_str(ex->sandbox)) ||
+             suspension_holds(l, view_str(ex->sandbox)))
         exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
     else if (!take_share(ex))
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));
@@ -386,7 +397,7 @@ static void end_gone(struct exchange *ex, enum reason why, struct view detail) {
         ex->trail.verdict.reason = why;
         ex->trail.detail = detail;
         ex->trail.generation = ex->generation ? ex->generation->number : 0;
-        if (trail_lists(ex->lane, &ex->trail) && trail_decide(ex->lane, &ex->trail, 0) != 0)
+        if (is_listed(ex) && trail_decide(ex->lane, &ex->trail, 0) != 0)
             log_warn("the end of exchange %u is not in the audit log", ex->id);
     }
     exchange_finish(ex, why, detail);
@@ -437,7 +448,8 @@ static void withdraw(struct exchange *ex) {
     unlink_recording(ex);
     buf_free(&ex->head);
     ex->state = EXCHANGE_WAITING;
-    ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = false;
+    ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = ex->leases_own = false;
+    ex->guarding = 0;
 }
 
 void exchange_restart(struct exchange *ex, bool fresh) {
@@ -450,7 +462,7 @@ static void read_again(struct exchange *ex) {
     withdraw(ex);
     inspection_free(ex->inspection);
     ex->inspection = NULL;
-    ex->body_cleared = 0;
+    ex->body_offered = ex->body_cleared = 0;
     ex->body_whole = ex->request.framing == FRAMING_NONE;
     ex->connecting = false;
     if (ex->body_wait)
@@ -459,46 +471,55 @@ static void read_again(struct exchange *ex) {
 }
 
 /*
- * An upstream that has seen a secret may repeat it to a request that carries none: the secret is
- * borrowed for the guard, where the sandbox has a placeholder of it. False when it has none. Whether
- * it has one is not known while the vault is locked.
+ * A host that has seen a secret may repeat it to any request, at any port: each that the sandbox has a
+ * placeholder of there is borrowed for the guard, but for the one that is sent. So is each that it has a
+ * placeholder of at all, while the lane does not know what was lent before it began again. False when none is left.
+ * Whether it has one is not known while the vault is locked.
  */
 static bool borrow_for_guard(struct exchange *ex) {
-    const struct credential *of_service = service_credential_at(ex->verdict.service, 0);
-    struct view credential = ex->verdict.credential ? verdict_credential(&ex->verdict)
-                             : of_service           ? credential_name(of_service)
-                                                    : (struct view){NULL, 0};
-    if (ex->generation->locked && !view_is_empty(credential)) {
-        exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
+    const struct policy *p = ex->generation->policy;
+    struct view sandbox = view_str(ex->sandbox), own = verdict_credential(&ex->verdict);
+    bool unknown = suspension_is_unknown(ex->lane);
+    while (ex->guarding < policy_sandbox_credentials(p, sandbox)) {
+        struct view credential = policy_sandbox_credential_at(p, sandbox, ex->guarding++);
+        struct upstream_key key = ex->upstream->key;
+        if ((ex->verdict.swap >= 0 && view_equal(credential, own)) ||
+            !(policy_lends_at_host(p, sandbox, credential, &ex->authority, &key.authority) ||
+              (unknown && policy_lends_somewhere(p, sandbox, credential, &key.authority))))
+            continue;
+        const uint8_t *fingerprint = generation_placeholder(ex->generation, sandbox, credential);
+        bool long_name = view_cstr(credential, key.credential, sizeof key.credential) != 0;
+        if (ex->generation->locked || long_name) {
+            exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, (struct view){NULL, 0});
+            return true;
+        }
+        if (!fingerprint)
+            continue;
+        upstream_key_seal(&key);
+        ex->state = EXCHANGE_LEASING;
+        lease_get(ex->lane, &key, fingerprint, ex);
         return true;
     }
-    struct upstream_key key = ex->upstream->key;
-    const uint8_t *fingerprint =
-        view_is_empty(credential)
-            ? NULL
-            : generation_placeholder(ex->generation, view_str(ex->sandbox), credential);
-    if (!fingerprint || view_cstr(credential, key.credential, sizeof key.credential) != 0)
-        return false;
-    upstream_key_seal(&key);
-    ex->state = EXCHANGE_LEASING;
-    lease_get(ex->lane, &key, fingerprint, ex);
-    return true;
+    return false;
 }
 
 void exchange_advance(struct exchange *ex) {
     if (ex->state != EXCHANGE_WAITING || !ex->upstream || ex->connecting || !ex->body_whole)
         return;
+    if (borrow_for_guard(ex))
+        return;
     if (ex->verdict.swap < 0) {
-        if (!borrow_for_guard(ex))
-            send_launch(ex, NULL);
+        send_launch(ex, NULL);
         return;
     }
     ex->state = EXCHANGE_LEASING;
+    ex->leases_own = true;
     lease_get(ex->lane, &ex->upstream->key, ex->fingerprint, ex);
 }
 
 void exchange_connecting(struct exchange *ex, struct upstream *u) {
     ex->upstream = u;
+    ex->dialed = true;
 }
 
 void exchange_connected(struct exchange *ex, struct upstream *u) {
@@ -520,7 +541,12 @@ void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason
 }
 
 void exchange_lent(struct exchange *ex, struct lease *lease) {
-    send_launch(ex, ex->verdict.swap >= 0 ? lease : NULL);
+    if (ex->leases_own) {
+        send_launch(ex, lease);
+        return;
+    }
+    ex->state = EXCHANGE_WAITING;
+    exchange_advance(ex);
 }
 
 void exchange_not_lent(struct exchange *ex, enum reason why) {
@@ -626,6 +652,7 @@ void exchange_resume_all(struct lane *l) {
 
 int exchange_start(struct lane *l) {
     struct timeval second = {1, 0};
+    inspection_start(l);
     l->sweep = event_new(loop_base(l->loop), -1, EV_PERSIST, on_sweep, l);
     return l->sweep && event_add(l->sweep, &second) == 0 ? 0 : ERR_MEMORY;
 }

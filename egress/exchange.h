@@ -68,15 +68,20 @@ struct exchange {
     struct exchange *recording_next, *recording_previous; /* RECORDING: in the lane's list */
 
     struct lease *waits_for; /* LEASING: lease.c */
+    size_t
+        guarding; /* how many of the sandbox's credentials were borrowed for the guard, or need not be */
+    bool leases_own; /* LEASING: the one that is to be sent */
 
     /* towards the upstream (send.c) */
     struct upstream *upstream; /* dialled, connected, or NULL */
     bool connecting, retried;
+    bool
+        dialed; /* a name may have been asked for, or a connection begun: that it ends is recorded */
     struct buf
         head; /* serialised head and what fits behind it; in the arena when a secret is in it */
     struct inspection *inspection; /* of the body, or NULL */
-    uint64_t body_received, body_cleared,
-        body_framed;       /* bytes of body: received, inspected, sent on */
+    /* bytes of body: received, handed to inspect for the scan, inspected, sent on */
+    uint64_t body_received, body_offered, body_cleared, body_framed;
     size_t offered;        /* bytes of body that TLS has in part and not yet taken */
     uint32_t credit_owed;  /* bytes framed and not yet given back to proxy as credit */
     uint64_t credit_ahead; /* bytes given back before they were framed */

@@ -23,10 +23,10 @@ struct lent {
     uint64_t until;
     char name[GUARD_NAME_MAX + 1];
     struct fragments fragments;
-    uint64_t forgotten; /* when the fragments will be; 0: not yet known */
-    size_t n;           /* of the value, which is patterns[0].text */
+    size_t n;             /* of the value, which is patterns[0].text */
+    const uint8_t *small; /* the value in small letters */
     size_t n_patterns;
-    struct guard_pattern patterns[SPELLINGS];
+    struct guard_pattern patterns[2 * SPELLINGS];
     uint8_t text[];
 };
 
@@ -41,6 +41,9 @@ struct guard_set {
     bool token[256];
     size_t most_fragments;
     uint64_t fragments_time;
+    uint64_t look; /* counts them */
+    char exceeded[GUARD_NAME_MAX + 1];
+    uint64_t exceeded_until; /* 0: not yet known */
 };
 
 enum mark { MARK_NONE, MARK_FRAGMENT, MARK_WHOLE };
@@ -87,7 +90,7 @@ static bool bench_fits(size_t n) {
 
 struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random) {
     assert(run >= GUARD_SECRET_MIN && run <= GUARD_RUN_MAX &&
-           max <= GUARD_PATTERNS_MAX / SPELLINGS);
+           max <= GUARD_PATTERNS_MAX / (2 * SPELLINGS));
     struct guard_set *set = calloc(1, sizeof *set);
     struct lent **lent = calloc(max, sizeof(struct lent *));
     if (!set || !lent) {
@@ -104,12 +107,6 @@ struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random) {
                               .most_fragments = SIZE_MAX};
     bench.sets++;
     return set;
-}
-
-void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time) {
-    assert(most <= FRAGMENTS_MAX);
-    set->most_fragments = most;
-    set->fragments_time = time;
 }
 
 struct guard_set *guard_set_ref(struct guard_set *set) {
@@ -156,18 +153,16 @@ static struct guard_pattern pattern_of(size_t kind, struct view value, size_t he
     return p;
 }
 
-static struct lent *lent_new(struct view value, struct view name, size_t head, size_t run,
-                             uint64_t until) {
+static size_t spelled_size(struct view value) {
     size_t size = 0;
     for (size_t kind = 0; kind < SPELLINGS; kind++)
         size += spelling_offset(kind, value, value.n);
-    struct lent *l = secret_alloc(sizeof *l + size);
-    if (!l)
-        return NULL;
-    l->until = until;
-    view_copy(name, l->name); /* zeroed, and longer than a name */
-    l->n = value.n;
-    uint8_t *at = l->text;
+    return size;
+}
+
+/* Adds the spellings of the value, written to `at`; returns what is behind them. */
+static uint8_t *spell(struct lent *l, struct view value, bool small, size_t head, size_t run,
+                      uint8_t *at) {
     for (size_t kind = 0; kind < SPELLINGS; kind++) {
         struct guard_pattern p = pattern_of(kind, value, head, run);
         spelling_write(kind, value, at);
@@ -175,9 +170,36 @@ static struct lent *lent_new(struct view value, struct view name, size_t head, s
             continue;
         p.text = at;
         p.secret = l;
+        p.small = small;
         l->patterns[l->n_patterns++] = p;
         at += p.n;
     }
+    return at;
+}
+
+static bool has_capitals(struct view value) {
+    for (size_t i = 0; i < value.n; i++)
+        if (to_lower(value.p[i]) != value.p[i])
+            return true;
+    return false;
+}
+
+static struct lent *lent_new(struct view value, struct view name, size_t head, size_t run,
+                             uint64_t until) {
+    /* What percent-encoding and the like make of small letters is no longer than of capital ones. */
+    size_t values = has_capitals(value) ? 2 : 1;
+    struct lent *l = secret_alloc(sizeof *l + value.n + values * spelled_size(value));
+    if (!l)
+        return NULL;
+    l->until = until;
+    view_copy(name, l->name); /* zeroed, and longer than a name */
+    l->n = value.n;
+    l->small = l->text;
+    for (size_t i = 0; i < value.n; i++)
+        l->text[i] = to_lower(value.p[i]);
+    uint8_t *at = spell(l, value, false, head, run, l->text + value.n);
+    if (values == 2)
+        spell(l, view_of(l->small, l->n), true, head, run, at);
     return l;
 }
 
@@ -207,6 +229,14 @@ static int compile(struct guard_set *set, struct lent *const *lent, size_t n) {
     return 0;
 }
 
+/* At least twice the longest spelling. */
+static size_t hold_for(const struct lent *l, size_t hold) {
+    for (size_t k = 0; k < l->n_patterns; k++)
+        while (hold <= 2 * l->patterns[k].n)
+            hold *= 2;
+    return hold;
+}
+
 /* What is held back, by the values that are in the set now. */
 static void measure(struct guard_set *set) {
     set->hold = HOLD_MIN;
@@ -220,9 +250,7 @@ static void measure(struct guard_set *set) {
                 memset(set->token + 0x80, true, 0x80);
             set->token[' '] = set->token[' '] || c == ' ';
         }
-        for (size_t k = 0; k < l->n_patterns; k++)
-            while (set->hold <= 2 * l->patterns[k].n)
-                set->hold *= 2;
+        set->hold = hold_for(l, set->hold);
     }
 }
 
@@ -247,11 +275,11 @@ int guard_set_add(struct guard_set *set, struct view value, struct view name, si
         return 0;
     if (at == set->max)
         return ERR_LIMIT;
-    if (!bench_fits(2 * GUARD_PIECE_MAX))
-        return ERR_MEMORY;
     struct lent *l = lent_new(value, name, head, set->run, old ? old->until : until);
-    if (!l)
+    if (!l || !bench_fits(CONTEXT + hold_for(l, set->hold) + GUARD_PIECE_MAX)) {
+        secret_free(l);
         return ERR_MEMORY;
+    }
     if (old)
         l->fragments = old->fragments;
     set->lent[at] = l;
@@ -267,33 +295,70 @@ int guard_set_add(struct guard_set *set, struct view value, struct view name, si
     return 0;
 }
 
-static bool is_exceeded(const struct guard_set *set, const struct lent *l) {
-    return l->fragments.n > set->most_fragments;
+/* ---- the count of fragments: one for all values of a credential ---- */
+
+static bool has_too_many(const struct guard_set *set, const struct lent *l) {
+    size_t n = l->fragments.n;
+    for (size_t i = 0; n > 0 && i < set->n; i++)
+        if (set->lent[i] != l && strcmp(set->lent[i]->name, l->name) == 0)
+            n += set->lent[i]->fragments.n;
+    return n > set->most_fragments;
+}
+
+static void judge(struct guard_set *set) {
+    size_t i = 0;
+    while (i < set->n && !has_too_many(set, set->lent[i]))
+        i++;
+    if (i == set->n) {
+        set->exceeded[0] = '\0';
+    } else if (!guard_set_exceeded(set)) {
+        memcpy(set->exceeded, set->lent[i]->name, sizeof set->exceeded);
+        set->exceeded_until = 0;
+    }
 }
 
 const char *guard_set_exceeded(const struct guard_set *set) {
-    for (size_t i = 0; i < set->n; i++)
-        if (is_exceeded(set, set->lent[i]))
-            return set->lent[i]->name;
-    return NULL;
+    return set->exceeded[0] ? set->exceeded : NULL;
 }
 
-/* Their time begins with the first one, and anew with the one that is too much. */
-static void forget_fragments(const struct guard_set *set, struct lent *l, uint64_t now) {
-    if (l->fragments.n > 0 && l->forgotten == 0)
-        l->forgotten = now + set->fragments_time;
-    if (l->forgotten > now && is_exceeded(set, l) && l->until < l->forgotten)
-        l->until = l->forgotten;
-    if (l->forgotten > now)
-        return;
-    l->fragments.n = 0;
-    l->forgotten = 0;
+void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time) {
+    assert(most <= FRAGMENTS_MAX);
+    set->most_fragments = most;
+    set->fragments_time = time;
+    judge(set);
 }
+
+/* A secret is kept as long as its fragments count, and these as long as they exceed the set. */
+static void keep_for_fragments(const struct guard_set *set, struct lent *l) {
+    uint64_t last = fragments_last(&l->fragments);
+    if (l->fragments.n > 0 && guard_set_exceeded(set))
+        last = set->exceeded_until;
+    if (l->until < last)
+        l->until = last;
+}
+
+static void forget_fragments(struct guard_set *set, uint64_t now) {
+    if (guard_set_exceeded(set) && set->exceeded_until == 0)
+        set->exceeded_until = now + set->fragments_time;
+    bool over = guard_set_exceeded(set) && set->exceeded_until <= now;
+    if (over)
+        set->exceeded[0] = '\0';
+    for (size_t i = 0; i < set->n; i++) {
+        struct fragments *f = &set->lent[i]->fragments;
+        fragments_date(f, now + set->fragments_time);
+        if (over)
+            *f = (struct fragments){.n = 0};
+        else if (!guard_set_exceeded(set))
+            fragments_forget(f, now);
+        keep_for_fragments(set, set->lent[i]);
+    }
+}
+
+/* ---- the end of membership ---- */
 
 void guard_set_expire(struct guard_set *set, uint64_t now) {
     size_t kept = 0;
-    for (size_t i = 0; i < set->n; i++)
-        forget_fragments(set, set->lent[i], now);
+    forget_fragments(set, now);
     /* Those to keep come first: order does not matter otherwise. */
     for (size_t i = 0; i < set->n; i++) {
         if (set->lent[i]->until <= now)
@@ -311,18 +376,36 @@ void guard_set_expire(struct guard_set *set, uint64_t now) {
 
 /* ---- masking ---- */
 
+enum { SEEN = 64 };
+
 /* A text being looked at, as it is or without its folds. */
 struct look {
+    struct guard_set *set;
     struct view text;
     uint8_t *marks; /* made when the first run is found: plain text does not pay for them */
     bool any, fragments;
-    /* for counting */
-    struct guard_run *found;
-    size_t n_found;
-    bool begins; /* nothing stood before it */
-    size_t end;  /* bytes that are not held back: what ends before is complete */
-    size_t kept; /* what begins behind it will be looked at again */
+    size_t shown, end, whole;    /* of struct window */
+    struct guard_run seen[SEEN]; /* some of those that were noted: copies are cheap */
 };
+
+/*
+ * What is looked at: the n bytes in the bench's window. Those before `shown` were released before, those
+ * from `end` on are held back. The first `whole` belong to a whole spelling that began before them.
+ */
+struct window {
+    size_t n, shown, end, whole;
+    bool any;   /* bench.marks holds what is to be masked */
+    bool folds; /* bench.gone holds which bytes are folds */
+};
+
+/* Without `seen`, which few looks need. */
+static void begin_look(struct look *look, struct guard_set *set, struct view text, uint8_t *marks) {
+    look->set = set;
+    look->text = text;
+    look->marks = marks;
+    look->any = look->fragments = false;
+    look->shown = look->end = look->whole = 0;
+}
 
 static void mark(void *ctx, const struct guard_run *run) {
     struct look *look = ctx;
@@ -330,7 +413,7 @@ static void mark(void *ctx, const struct guard_run *run) {
         memset(look->marks, MARK_NONE, look->text.n);
     look->any = true;
     look->fragments = look->fragments || !run->whole;
-    for (size_t i = run->from; i < run->to; i++)
+    for (size_t i = run->from - run->leans_before; i < run->to + run->leans_after; i++)
         if (look->marks[i] != MARK_WHOLE)
             look->marks[i] = run->whole ? MARK_WHOLE : MARK_FRAGMENT;
 }
@@ -351,31 +434,9 @@ static void share_marks(struct look *plain, struct look *folded) {
 
 static bool is_in_a_whole(const struct look *look, const struct guard_run *run) {
     for (size_t i = run->from; i < run->to; i++)
-        if (look->marks[i] != MARK_WHOLE)
+        if (i >= look->whole && look->marks[i] != MARK_WHOLE)
             return false;
     return true;
-}
-
-/* Keeps runs that no other run of the same secret holds: the spellings of one secret have much in common. */
-static void collect(void *ctx, const struct guard_run *run) {
-    struct look *look = ctx;
-    size_t kept = 0;
-    if (run->whole || is_in_a_whole(look, run))
-        return;
-    /* The end of what was released, and seen, before; what may be part of a whole one soon. */
-    if ((run->from == 0 && !look->begins) || (run->to >= look->end && run->from >= look->kept))
-        return;
-    for (size_t i = 0; i < look->n_found; i++) {
-        const struct guard_run *other = &look->found[i];
-        bool same = other->pattern->secret == run->pattern->secret;
-        if (same && other->from <= run->from && run->to <= other->to)
-            return;
-        if (!same || other->from < run->from || run->to < other->to)
-            look->found[kept++] = *other;
-    }
-    look->n_found = kept;
-    if (kept < FRAGMENTS_MAX + 1)
-        look->found[look->n_found++] = *run;
 }
 
 /* How many bytes of the secret are spelled within the first `offset` of a spelling. */
@@ -393,21 +454,33 @@ static size_t bytes_before(size_t kind, struct view secret, size_t offset) {
 
 static void note(const struct guard_set *set, const struct guard_run *run) {
     struct lent *l = run->pattern->secret;
-    struct view secret = view_of(l->patterns[0].text, l->n);
-    bool exceeded = is_exceeded(set, l);
+    struct view secret = view_of(run->pattern->small ? l->small : l->patterns[0].text, l->n);
     size_t kind = run->pattern->kind, from = bytes_before(kind, secret, run->begin);
     from += spelling_offset(kind, secret, from) < run->begin;
-    fragments_note(&l->fragments, from, bytes_before(kind, secret, run->end));
-    if (!exceeded && is_exceeded(set, l))
-        l->forgotten = 0;
+    fragments_note(&l->fragments, set->look, from, bytes_before(kind, secret, run->end));
 }
 
-static void count(const struct guard_set *set, struct look *look) {
-    struct guard_run found[FRAGMENTS_MAX + 1];
-    look->found = found;
-    guard_index_scan(&set->index, look->text, collect, look);
-    for (size_t i = 0; i < look->n_found; i++)
-        note(set, &found[i]);
+static bool is_same(const struct guard_run *a, const struct guard_run *b) {
+    return a->pattern == b->pattern && a->begin == b->begin && a->end == b->end;
+}
+
+/* Counts a run as soon as any of it is released: before, it may still become a whole one. */
+static void count(void *ctx, const struct guard_run *run) {
+    struct look *look = ctx;
+    if (run->whole || run->to <= look->shown || run->from >= look->end || is_in_a_whole(look, run))
+        return;
+    struct guard_run *seen =
+        &look->seen[((uintptr_t)run->pattern / sizeof *run->pattern + run->begin + 8 * run->end) %
+                    SEEN];
+    if (is_same(seen, run))
+        return;
+    *seen = *run;
+    note(look->set, run);
+}
+
+static void count_all(struct look *look) {
+    memset(look->seen, 0, sizeof look->seen);
+    guard_index_scan(&look->set->index, look->text, count, look);
 }
 
 static size_t without_folds(size_t end) {
@@ -417,33 +490,37 @@ static size_t without_folds(size_t end) {
     return n;
 }
 
-/*
- * Looks at the n bytes in the bench's window, of which those from `end` on are held back (SIZE_MAX: none,
- * and nothing follows), and counts fragments. Marks in bench.marks are those of the text as it is; false when there are none.
- */
-static bool look_at(const struct guard_set *set, size_t n, bool begins, size_t end) {
-    struct view text = view_of(bench.window, n);
-    struct look plain = {.text = text, .marks = bench.marks, .begins = begins};
-    struct look folded = plain;
-    plain.end = end;
-    plain.kept = end > CONTEXT ? end - CONTEXT : 0;
+/* Finds what is to be masked, and counts fragments: of either look, since what one takes for a fold may be of a secret. */
+static void look_at(struct guard_set *set, struct window *w) {
+    struct view text = view_of(bench.window, w->n);
+    struct look plain, folded;
+    begin_look(&plain, set, text, bench.marks);
+    plain.shown = w->shown;
+    plain.end = w->end;
+    plain.whole = w->whole;
     guard_index_scan(&set->index, text, mark, &plain);
-    folded.text = view_of(bench.folded, fold_remove(text, bench.folded, bench.gone));
-    folded.marks = bench.folded_marks;
-    bool folds = folded.text.n < n;
-    if (folds)
-        guard_index_scan(&set->index, folded.text, mark, &folded);
-    if (folds && (plain.any || folded.any)) {
+    struct view without = view_of(bench.folded, fold_remove(text, bench.folded, bench.gone));
+    begin_look(&folded, set, without, bench.folded_marks);
+    w->folds = without.n < w->n;
+    if (w->folds)
+        guard_index_scan(&set->index, without, mark, &folded);
+    w->any = plain.any || folded.any;
+    if (w->folds && w->any) {
         share_marks(&plain, &folded);
-        folded.end = end <= n ? without_folds(end) : SIZE_MAX;
-        folded.kept = end <= n ? without_folds(plain.kept) : 0;
+        folded.shown = without_folds(w->shown);
+        folded.end = without_folds(w->end);
+        folded.whole = without_folds(w->whole);
     }
-    if (plain.fragments || folded.fragments)
-        count(set, folds ? &folded : &plain);
-    return plain.any;
+    if (!plain.fragments && !folded.fragments)
+        return;
+    count_all(&plain);
+    if (w->folds)
+        count_all(&folded);
+    judge(set);
 }
 
-size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
+size_t guard_mask_more(struct guard_set *set, uint8_t *p, size_t n) {
+    struct window w = {.n = n, .end = n};
     size_t runs = 0;
     if (set->n == 0 || n < GUARD_SECRET_MIN)
         return 0;
@@ -452,9 +529,8 @@ size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
         return 1;
     }
     memcpy(bench.window, p, n);
-    if (!look_at(set, n, true, SIZE_MAX))
-        return 0;
-    for (size_t i = 0; i < n; i++) {
+    look_at(set, &w);
+    for (size_t i = 0; w.any && i < n; i++) {
         if (!bench.marks[i])
             continue;
         runs += i == 0 || !bench.marks[i - 1];
@@ -463,11 +539,16 @@ size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
     return runs;
 }
 
+size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
+    set->look++;
+    return guard_mask_more(set, p, n);
+}
+
 /* ---- streams ---- */
 
 void guard_stream_init(struct guard_stream *s, struct guard_set *set) {
     *s = (struct guard_stream){.set = guard_set_ref(set)};
-    buf_init_secret(&s->kept, CONTEXT + (size_t)4 * GUARD_PATTERN_MAX);
+    buf_init_cleared(&s->kept, CONTEXT + (size_t)4 * GUARD_PATTERN_MAX);
 }
 
 void guard_stream_free(struct guard_stream *s) {
@@ -529,12 +610,21 @@ static void put_masked(struct guard_stream *s, struct view v, const uint8_t *mar
 /* What becomes of the bytes behind which something may come. */
 enum rest { REST_HELD, REST_RELEASED, REST_LAST /* released, and nothing comes */ };
 
-static int keep_context(struct guard_stream *s, struct view text, size_t end) {
-    size_t context = end < CONTEXT ? end : CONTEXT;
+/* How far a whole spelling reaches that holds the byte at `from`, or did in an earlier look. */
+static size_t whole_from(const struct window *w, size_t from) {
+    size_t at = from;
+    while (at < w->whole ||
+           (w->any && at < w->n && (bench.marks[at] == MARK_WHOLE || (w->folds && bench.gone[at]))))
+        at++;
+    return at - from;
+}
+
+static int keep_context(struct guard_stream *s, struct view text, const struct window *w) {
+    size_t context = w->end < CONTEXT ? w->end : CONTEXT;
     buf_reset(&s->kept);
-    buf_put(&s->kept, view_skip(text, end - context));
+    buf_put(&s->kept, view_skip(text, w->end - context));
     s->released = context;
-    s->cut = s->cut || end > context;
+    s->whole = whole_from(w, w->end - context);
     return buf_ok(&s->kept) ? 0 : ERR_MEMORY;
 }
 
@@ -548,16 +638,18 @@ static int pass(struct guard_stream *s, struct view piece, enum rest rest, struc
     view_copy(kept, bench.window);
     view_copy(piece, bench.window + kept.n);
     struct view text = view_of(bench.window, n);
-    bool hold = rest == REST_HELD;
-    size_t end = n - (hold ? trailing_word(set, text, s->released) : 0);
-    bool any = look_at(set, n, !s->cut, hold ? end : SIZE_MAX);
+    size_t held = rest == REST_HELD ? trailing_word(set, text, s->released) : 0;
+    struct window w = {.n = n, .shown = s->released, .end = n - held, .whole = s->whole};
+    set->look++;
+    look_at(set, &w);
     if (guard_set_exceeded(set))
         return ERR_DENIED;
-    put_masked(s, view_slice(text, s->released, end), any ? bench.marks + s->released : NULL, out);
+    put_masked(s, view_slice(text, s->released, w.end), w.any ? bench.marks + s->released : NULL,
+               out);
     if (!buf_ok(out))
         return ERR_LIMIT;
     if (rest != REST_LAST)
-        return keep_context(s, text, end);
+        return keep_context(s, text, &w);
     buf_reset(&s->kept);
     s->released = 0;
     return 0;
@@ -567,7 +659,7 @@ static int pass(struct guard_stream *s, struct view piece, enum rest rest, struc
 static int pass_unseen(struct guard_stream *s, struct view piece, struct buf *out) {
     buf_reset(&s->kept);
     s->released = 0;
-    s->cut = false;
+    s->whole = 0;
     s->ends_in_mask = false;
     buf_put(out, piece);
     return buf_ok(out) ? 0 : ERR_LIMIT;

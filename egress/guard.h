@@ -19,10 +19,12 @@
  *
  * What is counted. A run that is not a whole spelling, nor part of one that
  * stands there, is a fragment: an upstream cut an echo, or somebody who knows a
- * part of the secret has guesses repeated and sees which one is masked. Whole
- * spellings are never counted, and a fragment only once, whatever the spelling.
- * When a secret has had more fragments than the set allows, the set is exceeded
- * (docs/decisions/0006).
+ * part of the secret has guesses repeated and sees which one is masked. It is
+ * counted when the first byte of it is released, by the bytes of the secret that
+ * it is of, whatever the spelling; one that tells nothing new is not. What is
+ * released together cannot be asked for one after the other: fragments in it that
+ * overlap in the secret are one. When the values of one name have had more than the
+ * set allows, the set is exceeded (docs/decisions/0006).
  *
  * What may be seen all the same: the public head and fewer than `run` bytes
  * behind it where an upstream cuts an echo short there, fewer than `run` at
@@ -62,12 +64,13 @@ struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random);
 struct guard_set *guard_set_ref(struct guard_set *set);
 /* Gives a reference back; NULL is fine. */
 void guard_set_free(struct guard_set *set);
-/* More than `most` fragments of one secret within `time` (nanoseconds) exceed the set; without this none do. */
+/* More than `most` fragments of one name within `time` (nanoseconds) exceed the set, for `time`; without this none do. */
 void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time);
 
 /*
- * From now on until `until` (any clock's nanoseconds) all streams of the set
- * look for this value, those in progress too. A value that is in the set is
+ * From now on until `until` (any clock's nanoseconds), and while fragments of it count, all streams
+ * of the set look for this value, those in progress too; and for what it is in small letters, as field
+ * names are. A value that is in the set is
  * only kept longer, or with a longer public head. name: what it is called, to be told with guard_set_exceeded.
  * prefix: how many bytes at its beginning the sandbox knows
  * from its placeholder. All is copied. To be called before the secret
@@ -77,7 +80,7 @@ MUST_USE int guard_set_add(struct guard_set *set, struct view value, struct view
                            size_t prefix, uint64_t until);
 /* To be called often. Forgets what was kept until now or earlier (longer when the arena is full), and fragments after their time. */
 void guard_set_expire(struct guard_set *set, uint64_t now);
-/* The name of a secret whose fragments exceed the set; NULL when there is none. Lasts for `time`. */
+/* The name of the secrets whose fragments exceed the set; NULL when they do not. */
 const char *guard_set_exceeded(const struct guard_set *set);
 size_t guard_set_count(const struct guard_set *set);
 /* The most bytes a stream holds back. */
@@ -88,14 +91,16 @@ size_t guard_set_hold(const struct guard_set *set);
  * the value must not be sent.
  */
 size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n);
+/* The same for one more value that is sent together with the last one, and judged with it. */
+size_t guard_mask_more(struct guard_set *set, uint8_t *p, size_t n);
 
 /* ---- one answer's body ---- */
 
 struct guard_stream {
     struct guard_set *set;
-    struct buf kept;   /* arena: bytes that were released, as context, then those held back */
+    struct buf kept;   /* bytes that were released, as context, then those held back */
     size_t released;   /* how many of them were released */
-    bool cut;          /* more was released before them */
+    size_t whole;      /* the first of them belong to a whole spelling that began before */
     uint64_t masked;   /* runs masked so far */
     bool ends_in_mask; /* the last byte released was masked */
 };

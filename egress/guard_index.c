@@ -127,11 +127,16 @@ static bool extend(const struct guard_pattern *p, struct view text, size_t at, s
     size_t begin = offset - left, end = offset + right;
     if (end < (begin > p->head ? begin : p->head) + p->need)
         return false;
-    *run = (struct guard_run){p, at - left, at + right, begin, end, begin == 0 && end == p->n};
-    if (p->leans_before && begin == 0 && run->from > 0 && is_base64(text.p[run->from - 1]))
-        run->from--;
-    if (p->leans_after && end == p->n && run->to < text.n && is_base64(text.p[run->to]))
-        run->to++;
+    *run = (struct guard_run){.pattern = p,
+                              .from = at - left,
+                              .to = at + right,
+                              .begin = begin,
+                              .end = end,
+                              .whole = begin == 0 && end == p->n};
+    run->leans_before =
+        p->leans_before && begin == 0 && run->from > 0 && is_base64(text.p[run->from - 1]);
+    run->leans_after =
+        p->leans_after && end == p->n && run->to < text.n && is_base64(text.p[run->to]);
     return true;
 }
 

@@ -22,6 +22,7 @@ struct guard_pattern {
     size_t head; /* this many bytes at its beginning do not count (see guard.h) */
     size_t need; /* this many bytes of the rest make a run; GUARD_GRAM to n - head */
     bool leans_before, leans_after; /* base64: the neighbouring character is masked as well */
+    bool small;                     /* of the secret in small letters: for the one who made it */
     size_t kind;                    /* of egress/spelling.h */
     void *secret;                   /* whose spelling it is: for the one who made it */
 };
@@ -48,9 +49,10 @@ void guard_index_free(struct guard_index *x);
 /* A run of text that must be masked: text and spelling share [from, to), which begins at `begin` of the spelling. */
 struct guard_run {
     const struct guard_pattern *pattern;
-    size_t from, to; /* with a neighbour that leans */
+    size_t from, to;
     size_t begin, end;
-    bool whole; /* the whole spelling */
+    bool whole;                     /* the whole spelling */
+    bool leans_before, leans_after; /* the neighbour must be masked as well */
 };
 
 /* Calls found for every such run; runs may overlap and repeat. */

@@ -3,6 +3,7 @@
 #include "egress/answer.h"
 #include "egress/reading.h"
 #include "egress/send.h"
+#include "egress/share.h"
 
 #include <stdlib.h>
 
@@ -17,6 +18,13 @@ enum {
     GROWN = 64 * 1024,
     DECODE_QUEUE = 256 * 1024
 };
+/*
+ * Bytes of all bodies that are to be looked at and not yet answered for; sandboxes have shares of it. More
+ * waits in its exchange, and so does what finds the channel half full: there may lie bodies that are over.
+ */
+enum { AHEAD_MAX = 4 << 20 };
+/* What is left to small messages when the channel is full. */
+enum { OPEN_ROOM = 1 << 20 };
 
 struct inspection {
     uint32_t id;
@@ -24,7 +32,7 @@ struct inspection {
     struct exchange *exchange;
     bool decodes, reads; /* neither: it scans */
     struct buf queue;    /* decoding: not yet handed over */
-    size_t in_hand;      /* decoding: handed over and not yet consumed */
+    size_t in_hand;      /* handed over and not yet answered for */
     size_t piece;        /* decoding: the most to hand over next */
     size_t grown;        /* decoding: what the last piece has become so far */
     bool ended, end_sent;
@@ -32,7 +40,8 @@ struct inspection {
 
 struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum inspect_job job,
                                   struct view argument, uint64_t grow_to) {
-    struct inspection *i = l->inspect ? calloc(1, sizeof *i) : NULL;
+    bool may = l->inspect && channel_unsent(l->inspect) < CHANNEL_OUT_MAX - OPEN_ROOM;
+    struct inspection *i = may ? calloc(1, sizeof *i) : NULL;
     if (!i)
         return NULL;
     if (++l->last_job == 0)
@@ -56,9 +65,23 @@ struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum insp
     return i;
 }
 
+void inspection_more_room(struct lane *l) {
+    if (l->inspect_crowded)
+        loop_defer(l->loop, &l->inspect_again);
+}
+
+/* Inspect is done with n bytes of a body that it looks at. */
+static void answered(struct inspection *i, size_t n) {
+    i->in_hand -= n;
+    share_less(i->lane, i->exchange->share, SHARE_INSPECTED, n);
+    inspection_more_room(i->lane);
+}
+
 void inspection_free(struct inspection *i) {
     if (!i)
         return;
+    if (!i->decodes)
+        answered(i, i->in_hand);
     table_take(&i->lane->jobs, i->id);
     if (i->lane->inspect)
         channel_send(i->lane->inspect, INSPECT_CLOSE, i->id, 0, (struct view){NULL, 0});
@@ -80,6 +103,10 @@ static void adapt_piece(struct inspection *i) {
 
 static void hand_over(struct inspection *i) {
     struct lane *l = i->lane;
+    if (channel_is_full(l->inspect)) {
+        l->inspect_crowded = true;
+        return;
+    }
     if (i->in_hand == 0 && buf_len(&i->queue) > 0) {
         adapt_piece(i);
         struct view piece = view_head(buf_view(&i->queue), i->piece);
@@ -98,16 +125,32 @@ void inspection_resume(struct inspection *i) {
 }
 
 void inspection_feed(struct inspection *i, struct view bytes) {
-    if (i->decodes) {
-        buf_put(&i->queue, bytes);
-        hand_over(i);
-        return;
-    }
-    while (bytes.n > 0) {
-        struct view piece = view_head(bytes, INSPECT_PIECE_MAX);
+    buf_put(&i->queue, bytes);
+    hand_over(i);
+}
+
+static bool may_offer(const struct inspection *i) {
+    struct lane *l = i->lane;
+    return share_has_room(l, i->exchange->share, SHARE_INSPECTED, AHEAD_MAX) &&
+           !channel_is_full(l->inspect);
+}
+
+size_t inspection_offer(struct inspection *i, struct view bytes) {
+    size_t taken = 0;
+    while (taken < bytes.n && i->in_hand < INSPECT_WINDOW) {
+        if (!may_offer(i)) {
+            i->lane->inspect_crowded = true;
+            break;
+        }
+        size_t most = INSPECT_WINDOW - i->in_hand;
+        struct view piece = view_skip(bytes, taken);
+        piece = view_head(piece, most < INSPECT_PIECE_MAX ? most : INSPECT_PIECE_MAX);
         channel_send(i->lane->inspect, INSPECT_DATA, i->id, 0, piece);
-        bytes = view_skip(bytes, piece.n);
+        i->in_hand += piece.n;
+        share_add(i->lane, i->exchange->share, SHARE_INSPECTED, piece.n);
+        taken += piece.n;
     }
+    return taken;
 }
 
 void inspection_end(struct inspection *i) {
@@ -133,11 +176,13 @@ static int take_plain(struct inspection *i, struct reader *r) {
 
 static int take_clear(struct inspection *i, struct reader *r) {
     uint32_t n = read_u32(r);
-    if (!read_done(r) || i->decodes)
+    if (!read_done(r) || i->decodes || n > i->in_hand)
         return ERR_BAD;
+    answered(i, n);
     if (i->reads)
-        return reading_acknowledged(i->exchange, n);
-    send_cleared(i->exchange, n);
+        reading_acknowledged(i->exchange, n);
+    else
+        send_cleared(i->exchange, n);
     return 0;
 }
 
@@ -200,4 +245,26 @@ void inspection_lose_all(struct lane *l) {
     struct inspection *i;
     while ((i = table_any(&l->jobs, &id)) != NULL)
         exchange_refuse(i->exchange, REASON_INSPECT_UNAVAILABLE, (struct view){NULL, 0});
+}
+
+static void visit(void *ctx, uint32_t id, void *object) {
+    struct inspection *i = object;
+    (void)ctx;
+    (void)id;
+    if (i->decodes)
+        hand_over(i);
+    else if (i->reads)
+        reading_offer(i->exchange);
+    else
+        send_offer(i->exchange);
+}
+
+static void on_again(void *ctx) {
+    struct lane *l = ctx;
+    l->inspect_crowded = false;
+    table_each(&l->jobs, visit, NULL);
+}
+
+void inspection_start(struct lane *l) {
+    l->inspect_again = (struct deferred){.run = on_again, .ctx = l};
 }

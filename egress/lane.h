@@ -18,6 +18,8 @@ struct share;
 enum share_of {
     SHARE_CONNECTIONS, /* tunnels, and requests in progress outside of one */
     SHARE_EXCHANGES,
+    SHARE_INSPECTED, /* bytes of bodies that inspect was given and has not answered for */
+    SHARE_HELD,      /* bytes of bodies that wait for their verdict, or to leave after it */
     SHARE_COUNT
 };
 
@@ -69,6 +71,10 @@ struct lane {
     struct lease *leases[256];
     struct guarded *guarded;
 
+    /* suspension.c */
+    struct suspension *suspensions;
+    uint64_t begun_again; /* monotonic nanoseconds; 0: no egress of this lane was there before */
+
     /* upstream.c */
     struct upstream *idle_newest, *idle_oldest;
     struct upstream *idle[1024]; /* the same by key */
@@ -85,11 +91,10 @@ struct lane {
     struct event *sweep;
 
     /* inspection.c */
+    bool inspect_crowded; /* some body waits until inspect has answered for others */
+    struct deferred inspect_again;
     struct table jobs;
     uint32_t last_job;
-
-    /* reading.c */
-    uint64_t held; /* bytes of bodies that wait for their verdict, or to leave after it */
 
     /* counters for status */
     uint64_t requests, refusals, masked;

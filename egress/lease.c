@@ -6,6 +6,7 @@
 #include "egress/ask.h"
 #include "egress/exchange.h"
 #include "egress/hostile.h"
+#include "egress/suspension.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ static struct guarded *guarded_find(const struct lane *l, struct view sandbox) {
 }
 
 static void count_fragments(const struct lane *l, struct guard_set *set) {
-    guard_set_count_fragments(set, lane_limit(l, LIMIT_GUARD_FRAGMENTS),
+    guard_set_count_fragments(set, suspension_fragments(l),
                               lane_limit(l, LIMIT_GUARD_TIME) * SECOND);
 }
 
@@ -58,8 +59,7 @@ static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
     if (!g)
         return NULL;
     random_bytes(&random, sizeof random);
-    g->set =
-        guard_set_new(2 * lane_limit(l, LIMIT_SECRETS), lane_limit(l, LIMIT_GUARD_RUN), random);
+    g->set = guard_set_new(lane_limit(l, LIMIT_SECRETS), lane_limit(l, LIMIT_GUARD_RUN), random);
     if (!g->set || view_cstr(sandbox, g->sandbox, sizeof g->sandbox) != 0) {
         guard_set_free(g->set);
         free(g);
@@ -76,37 +76,12 @@ const char *lease_suspended(const struct lane *l, struct view sandbox) {
     return g ? guard_set_exceeded(g->set) : NULL;
 }
 
-size_t lease_count_suspended(const struct lane *l) {
-    size_t n = 0;
-    for (const struct guarded *g = l->guarded; g; g = g->next)
-        n += guard_set_exceeded(g->set) != NULL;
-    return n;
-}
-
 /* Also when nothing is lent yet: a parallel request may be lent a secret while this answer streams. */
 struct guard_set *lease_guard(struct lane *l, struct view sandbox) {
     struct guarded *g = guarded_find(l, sandbox);
     if (!g && policy_sandbox_credentials(l->now->policy, sandbox) > 0)
         g = guarded_new(l, sandbox);
     return g ? g->set : NULL;
-}
-
-/* Field names come in small letters: an upstream that makes one of the secret must not get it through. */
-static int guard_small_letters(struct guard_set *set, const struct lease *lease, uint64_t until) {
-    struct buf small;
-    struct view secret = buf_view(&lease->secret);
-    buf_init_secret(&small, SECRET_MAX);
-    uint8_t *to = buf_reserve(&small, secret.n);
-    for (size_t i = 0; to && i < secret.n; i++)
-        to[i] = to_lower(secret.p[i]);
-    if (to)
-        buf_commit(&small, secret.n);
-    int result = to ? 0 : ERR_MEMORY;
-    if (result == 0 && !view_equal(buf_view(&small), secret))
-        result = guard_set_add(set, buf_view(&small), view_str(lease->key.credential),
-                               lease->prefix, until);
-    buf_free(&small);
-    return result;
 }
 
 /* Before a secret leaves, answers are scanned for it: what cannot be guarded is not used. */
@@ -118,9 +93,8 @@ static int guard(struct lane *l, const struct lease *lease) {
     if (!g)
         return ERR_MEMORY;
     uint64_t until = loop_now(l->loop) + lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
-    int result = guard_set_add(g->set, buf_view(&lease->secret), view_str(lease->key.credential),
-                               lease->prefix, until);
-    return result != 0 ? result : guard_small_letters(g->set, lease, until);
+    return guard_set_add(g->set, buf_view(&lease->secret), view_str(lease->key.credential),
+                         lease->prefix, until);
 }
 
 /* ---- leases ---- */
@@ -368,8 +342,10 @@ void lease_sweep(struct lane *l, uint64_t now) {
         if (buf_len(&lease->secret) > 0 && lease->expires <= now)
             lease_free(l, lease);
     }
-    for (struct guarded *g = l->guarded; g; g = g->next)
+    for (struct guarded *g = l->guarded; g; g = g->next) {
         guard_set_expire(g->set, now);
+        count_fragments(l, g->set);
+    }
 }
 
 void lease_drop_all(struct lane *l) {

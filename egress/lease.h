@@ -30,8 +30,6 @@ struct guard_set *lease_guard(struct lane *l, struct view sandbox);
  * counts: nothing is allowed to the sandbox meanwhile (docs/decisions/0006). NULL: none.
  */
 const char *lease_suspended(const struct lane *l, struct view sandbox);
-/* How many sandboxes are suspended. */
-size_t lease_count_suspended(const struct lane *l);
 
 /* Messages of broker. Anything but 0 drops its channel. */
 MUST_USE int lease_take(struct lane *l, struct message *m);

@@ -2,11 +2,11 @@
 
 #include "egress/request.h"
 #include "egress/send.h"
+#include "egress/share.h"
 #include "policy/body_request.h"
 
 #include <stdlib.h>
 
-enum { INSPECT_UNREAD_MAX = 4 << 20 };
 #define SECOND UINT64_C(1000000000)
 
 struct reading {
@@ -17,7 +17,9 @@ struct reading {
     size_t n_pointers;
     bool graphql, rpc;
     uint64_t limit;
-    uint64_t held, acknowledged;
+    size_t held;               /* of the body, in its sandbox's share */
+    size_t offered;            /* handed to inspect */
+    uint64_t acknowledged;     /* given back to proxy as credit */
     struct facts *facts;       /* NULL: not yet */
     struct body_facts judged;  /* the same, with a policy's indices */
     struct body_value *values; /* of judged */
@@ -26,7 +28,7 @@ struct reading {
 void reading_free(struct reading *r) {
     if (!r)
         return;
-    r->ex->lane->held -= r->held;
+    share_less(r->ex->lane, r->ex->share, SHARE_HELD, r->held);
     inspection_free(r->job);
     buf_free(&r->texts);
     facts_free(r->facts);
@@ -74,10 +76,7 @@ static bool open_job(struct reading *r, enum body_source source) {
 
 /* r->facts is known: judges by it, and goes on or refuses. */
 static void decide(struct exchange *ex) {
-    struct reading *r = ex->reading;
-    inspection_free(r->job);
-    r->job = NULL;
-    struct view why = view_str(facts_content(r->facts)->why);
+    struct view why = view_str(facts_content(ex->reading->facts)->why);
     request_judge(ex);
     if (ex->undecided)
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
@@ -125,23 +124,39 @@ static void acknowledge(struct reading *r, size_t n) {
     }
 }
 
+/* What is read: the body, as far as it has come, or of a request without one the query. */
+static struct view content(const struct exchange *ex) {
+    return ex->request.framing == FRAMING_NONE ? ex->target.query : buf_view(&ex->body);
+}
+
+static bool is_complete(const struct exchange *ex) {
+    return ex->request.framing == FRAMING_NONE || ex->body_ended;
+}
+
+void reading_offer(struct exchange *ex) {
+    struct reading *r = ex->reading;
+    struct view all = content(ex);
+    r->offered += inspection_offer(r->job, view_skip(all, r->offered));
+    if (is_complete(ex) && r->offered == all.n)
+        inspection_end(r->job);
+}
+
 /* False: the exchange is decided, or over. */
 static bool take(struct exchange *ex, size_t n) {
     struct reading *r = ex->reading;
-    struct view piece = view_skip(buf_view(&ex->body), buf_len(&ex->body) - n);
+    bool room = share_has_room(ex->lane, ex->share, SHARE_HELD, READING_HELD_MAX);
     r->held += n;
-    ex->lane->held += n;
+    share_add(ex->lane, ex->share, SHARE_HELD, n);
     if (ex->body_received > r->limit) {
         decide_unread(ex, BODY_TOO_LARGE);
         return false;
     }
-    if (ex->lane->held > READING_HELD_MAX ||
-        (r->job && channel_unsent(ex->lane->inspect) > INSPECT_UNREAD_MAX)) {
-        exchange_refuse(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
+    if (!room) {
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("bodies that are held"));
         return false;
     }
     if (r->job)
-        inspection_feed(r->job, piece);
+        reading_offer(ex);
     else
         acknowledge(r, n);
     return true;
@@ -152,16 +167,23 @@ void reading_came(struct exchange *ex, size_t n) {
 }
 
 void reading_left(struct reading *r, size_t n) {
-    uint64_t left = n < r->held ? n : r->held;
+    size_t left = n < r->held ? n : r->held;
     r->held -= left;
-    r->ex->lane->held -= left;
+    share_less(r->ex->lane, r->ex->share, SHARE_HELD, left);
+}
+
+void reading_stop(struct reading *r) {
+    if (!r)
+        return;
+    inspection_free(r->job);
+    r->job = NULL;
 }
 
 void reading_ended(struct exchange *ex) {
     struct reading *r = ex->reading;
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ASK_TIME] * SECOND;
     if (r->job)
-        inspection_end(r->job);
+        reading_offer(ex);
     else
         decide_unread(ex, BODY_FAULTLESS);
 }
@@ -179,10 +201,9 @@ static void start(struct exchange *ex) {
         decide_unread(ex, BODY_UNREAD);
     else if (is_about_content(r) && !open_job(r, source))
         exchange_refuse(ex, REASON_INSPECT_UNAVAILABLE, (struct view){NULL, 0});
-    else if (!has_body) {
-        inspection_feed(r->job, ex->target.query);
+    else if (!has_body)
         reading_ended(ex);
-    } else {
+    else {
         exchange_invite(ex);
         if (take(ex, buf_len(&ex->body)) && ex->body_ended)
             reading_ended(ex);
@@ -199,14 +220,10 @@ void reading_begin(struct exchange *ex) {
     start(ex);
 }
 
-int reading_acknowledged(struct exchange *ex, uint32_t n) {
-    struct reading *r = ex->reading;
-    if (ex->request.framing == FRAMING_NONE)
-        return n <= ex->target.query.n ? 0 : ERR_BAD;
-    if (n > ex->body_received - r->acknowledged)
-        return ERR_BAD;
-    acknowledge(r, n);
-    return 0;
+void reading_acknowledged(struct exchange *ex, uint32_t n) {
+    if (ex->request.framing != FRAMING_NONE)
+        acknowledge(ex->reading, n);
+    reading_offer(ex);
 }
 
 int reading_told(struct exchange *ex, struct view message) {
@@ -219,9 +236,7 @@ int reading_told(struct exchange *ex, struct view message) {
     if (err != 0)
         return err;
     struct body_facts *f = facts_content(r->facts);
-    bool whole = ex->request.framing == FRAMING_NONE
-                     ? f->size == ex->target.query.n
-                     : ex->body_ended && f->size == ex->body_received;
+    bool whole = is_complete(ex) && r->offered == content(ex).n && f->size == r->offered;
     if (!whole && !f->unclear)
         return ERR_BAD;
     /* Of what is sent, not of what was read. */

@@ -10,13 +10,7 @@
 #include <string.h>
 
 /* A body of up to WHOLE bytes is judged whole before a byte leaves; a slower or longer one piece by piece. */
-enum {
-    INSPECT_UNSENT_MAX = 4 << 20,
-    WHOLE = 128 * 1024,
-    WAIT_MS = 100,
-    WIRE_SIZE = 16 * 1024,
-    HEAD_ROOM = 16 * 1024
-};
+enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
 /* JSON may have blanks in front; with more of them a body is taken for JSON. */
 enum { BLANKS_MAX = 4096 };
 #define SECOND UINT64_C(1000000000)
@@ -51,16 +45,23 @@ static bool is_blank_so_far(const struct exchange *ex) {
            media_type_lead(buf_view(&ex->body)) == ex->body_received;
 }
 
-/* Chooses the scan by the first byte that is no blank, and has it look at all of the body. */
+/* Chooses the scan by the first byte that is no blank; it looks at all of the body. */
 static enum reason choose_scan(struct exchange *ex) {
     struct view body = buf_view(&ex->body);
     size_t lead = media_type_lead(body);
     if (lead == body.n && body.n < BLANKS_MAX)
         return REASON_ALLOWED;
-    enum reason why = open_scan(ex, lead < body.n ? body.p[lead] : '{');
-    if (ex->inspection)
-        inspection_feed(ex->inspection, body);
-    return why;
+    return open_scan(ex, lead < body.n ? body.p[lead] : '{');
+}
+
+/* What finds no room before inspect stays in the body, and with it the client's credit. */
+void send_offer(struct exchange *ex) {
+    if (!ex->inspection)
+        return;
+    struct view rest = view_skip(buf_view(&ex->body), (size_t)(ex->body_offered - ex->body_framed));
+    ex->body_offered += inspection_offer(ex->inspection, rest);
+    if (ex->body_ended && ex->body_offered == ex->body_received)
+        inspection_end(ex->inspection);
 }
 
 enum reason send_prepare(struct exchange *ex) {
@@ -191,13 +192,10 @@ int send_body(struct exchange *ex, struct view piece) {
         reading_came(ex, piece.n);
         return 0;
     }
-    if (ex->inspection && channel_unsent(ex->lane->inspect) > INSPECT_UNSENT_MAX)
-        return refuse_body(ex, REASON_TOO_MANY, VIEW("bodies to be inspected"));
     enum reason why = chosen ? REASON_ALLOWED : choose_scan(ex);
     if (why != REASON_ALLOWED)
         return refuse_body(ex, why, (struct view){NULL, 0});
-    if (chosen && ex->inspection)
-        inspection_feed(ex->inspection, piece);
+    send_offer(ex);
     body_came(ex);
     return 0;
 }
@@ -213,8 +211,7 @@ int send_end(struct exchange *ex, struct view trailers) {
         reading_ended(ex);
         return 0;
     }
-    if (ex->inspection)
-        inspection_end(ex->inspection);
+    send_offer(ex);
     body_came(ex);
     return 0;
 }
@@ -234,8 +231,7 @@ bool send_held(struct exchange *ex) {
         exchange_refuse(ex, why, (struct view){NULL, 0});
         return false;
     }
-    if (ex->inspection && ex->body_ended)
-        inspection_end(ex->inspection);
+    send_offer(ex);
     body_came(ex);
     return true;
 }
@@ -244,6 +240,7 @@ bool send_held(struct exchange *ex) {
 
 void send_cleared(struct exchange *ex, uint32_t n) {
     ex->body_cleared += n;
+    send_offer(ex);
     body_came(ex);
 }
 

@@ -30,6 +30,8 @@ void send_pump(struct exchange *ex);
 bool send_retry(struct exchange *ex);
 
 /* From inspection.c. */
+/* Hands inspect what it has not seen of the body, as far as there is room. Ends nothing. */
+void send_offer(struct exchange *ex);
 void send_cleared(struct exchange *ex, uint32_t n);
 void send_found(struct exchange *ex, struct view name, struct view value);
 void send_scanned(struct exchange *ex);

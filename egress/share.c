@@ -58,17 +58,28 @@ struct share *share_take(struct lane *l, const char *sandbox, enum share_of of) 
         drop_unused(l, s);
         return NULL;
     }
-    s->n[of]++;
-    s->all++;
-    l->taken[of]++;
+    share_add(l, s, of, 1);
     return s;
 }
 
-void share_give(struct lane *l, struct share *s, enum share_of of) {
-    if (!s)
-        return;
-    s->n[of]--;
-    s->all--;
-    l->taken[of]--;
+bool share_has_room(const struct lane *l, const struct share *s, enum share_of of, uint64_t limit) {
+    return share_allows(l, s->n[of], l->taken[of], limit);
+}
+
+void share_add(struct lane *l, struct share *s, enum share_of of, size_t n) {
+    s->n[of] += n;
+    s->all += n;
+    l->taken[of] += n;
+}
+
+void share_less(struct lane *l, struct share *s, enum share_of of, size_t n) {
+    s->n[of] -= n;
+    s->all -= n;
+    l->taken[of] -= n;
     drop_unused(l, s);
+}
+
+void share_give(struct lane *l, struct share *s, enum share_of of) {
+    if (s)
+        share_less(l, s, of, 1);
 }

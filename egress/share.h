@@ -18,6 +18,13 @@ bool share_allows(const struct lane *l, size_t own, size_t taken, uint64_t limit
  * back with the handle.
  */
 struct share *share_take(struct lane *l, const char *sandbox, enum share_of of);
+/*
+ * n more bytes of those that are held, or on their way to inspect, which are counted like the rest; its
+ * share may be passed by what is added last.
+ */
+bool share_has_room(const struct lane *l, const struct share *s, enum share_of of, uint64_t limit);
+void share_add(struct lane *l, struct share *s, enum share_of of, size_t n);
+void share_less(struct lane *l, struct share *s, enum share_of of, size_t n);
 /* NULL is fine. */
 void share_give(struct lane *l, struct share *s, enum share_of of);
 

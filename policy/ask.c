@@ -1,5 +1,7 @@
 #include "policy/judge.h"
 
+#include <stdio.h>
+
 /* What the roles ask of a policy beside verdicts. */
 
 /* ---- sandboxes ---- */
@@ -33,39 +35,41 @@ static bool reaches_credential(const struct who *who, const struct service *s, s
     return false;
 }
 
-static bool is_reached_before(const struct policy *p, const struct who *who,
-                              const struct service *end, const struct credential *c) {
-    for (const struct service *s = p->services; s != end; s = s->next)
-        if (who_reaches(who, s) && reaches_credential(who, s, c->name))
+static bool is_reached(const struct policy *p, const struct who *who, struct view name) {
+    for (const struct service *s = p->services; s; s = s->next)
+        if (who_reaches(who, s) && reaches_credential(who, s, name))
             return true;
     return false;
 }
 
-/* The i-th credential that the sandbox reaches; *n counts them where it is not there. */
-static struct view credential_at(const struct policy *p, struct view sandbox, size_t i, size_t *n) {
-    struct who who;
-    *n = 0;
-    if (!who_find(p, sandbox, &who))
-        return (struct view){NULL, 0};
-    for (const struct service *s = p->services; s; s = s->next) {
-        if (!s->credentials || !who_reaches(&who, s))
-            continue;
-        for (const struct credential *c = s->credentials; c; c = c->next)
-            if (holds_use(&who, s, c) && !is_reached_before(p, &who, s, c) && (*n)++ == i)
-                return c->name;
-    }
-    return (struct view){NULL, 0};
+/* Of 64 credentials those that who reaches. Two layers may each grant a use of one, and no use in common. */
+static uint64_t reached_of(const struct policy *p, const struct who *who, size_t word) {
+    uint64_t all = UINT64_MAX;
+    for (size_t i = 0; i < who->n_rights; i++)
+        all &= who->rights[i]->credentials[word];
+    for (uint64_t rest = who->n_rights > 1 ? all : 0; rest != 0; rest &= rest - 1)
+        if (!is_reached(p, who, p->credentials[64 * word + (size_t)__builtin_ctzll(rest)]))
+            all &= ~(rest & -rest);
+    return all;
 }
 
 size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox) {
-    size_t n;
-    (void)credential_at(p, sandbox, SIZE_MAX, &n);
+    struct who who;
+    size_t n = 0;
+    for (size_t w = 0; who_find(p, sandbox, &who) && w < bit_words(p->n_credentials); w++)
+        n += (size_t)__builtin_popcountll(reached_of(p, &who, w));
     return n;
 }
 
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i) {
-    size_t n;
-    return credential_at(p, sandbox, i, &n);
+    struct who who;
+    if (!who_find(p, sandbox, &who))
+        return (struct view){NULL, 0};
+    for (size_t w = 0; w < bit_words(p->n_credentials); w++)
+        for (uint64_t rest = reached_of(p, &who, w); rest != 0; rest &= rest - 1)
+            if (i-- == 0)
+                return p->credentials[64 * w + (size_t)__builtin_ctzll(rest)];
+    return (struct view){NULL, 0};
 }
 
 bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
@@ -82,6 +86,49 @@ bool policy_lends(const struct policy *p, struct view sandbox, struct view crede
         if (service_covers_port(h->service, a->port) &&
             reaches_credential(&who, h->service, credential))
             return true;
+    return false;
+}
+
+static bool has_credential(const struct service *s, struct view name) {
+    const struct credential *c = s->credentials;
+    while (c && !view_equal(c->name, name))
+        c = c->next;
+    return c != NULL;
+}
+
+bool policy_lends_at_host(const struct policy *p, struct view sandbox, struct view credential,
+                          const struct authority *a, struct authority *where) {
+    struct authority here = *a;
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        for (size_t i = 0; has_credential(h->service, credential) && i < h->service->n_ports; i++) {
+            here.port = h->service->ports[i];
+            if (!policy_lends(p, sandbox, credential, &here))
+                continue;
+            *where = here;
+            return true;
+        }
+    return false;
+}
+
+/* A host that the pattern covers. */
+static bool host_of(const struct host_pattern *p, struct authority *out) {
+    *out = p->base;
+    if (p->reach == REACH_EXACT)
+        return true;
+    return snprintf(out->host, sizeof out->host, "x.%s", p->base.host) < (int)sizeof out->host;
+}
+
+bool policy_lends_somewhere(const struct policy *p, struct view sandbox, struct view credential,
+                            struct authority *where) {
+    struct authority host;
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct host_rule *h = s->hosts; h && has_credential(s, credential); h = h->next)
+            if (host_of(&h->pattern, &host) &&
+                policy_lends_at_host(p, sandbox, credential, &host, where))
+                return true;
     return false;
 }
 

@@ -104,11 +104,57 @@ static void add_service(struct policy *p, struct service *s) {
     }
 }
 
+/* ---- credentials ---- */
+
+static size_t index_of(struct policy *p, struct view name) {
+    size_t i = 0;
+    while (i < p->n_credentials && !view_equal(p->credentials[i], name))
+        i++;
+    if (i == p->n_credentials)
+        p->credentials[p->n_credentials++] = name;
+    return i;
+}
+
+static int index_credentials(struct policy *p) {
+    size_t n = 0;
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct credential *c = s->credentials; c; c = c->next)
+            n++;
+    p->credentials = arena_array(&p->arena, n, sizeof(struct view));
+    if (!p->credentials)
+        return ERR_MEMORY;
+    for (struct service *s = p->services; s; s = s->next)
+        for (struct credential *c = s->credentials; c; c = c->next)
+            c->index = index_of(p, c->name);
+    return 0;
+}
+
+static int list_credentials(struct policy *p, struct rights *r) {
+    r->credentials = arena_array(&p->arena, bit_words(p->n_credentials), sizeof(uint64_t));
+    if (!r->credentials)
+        return ERR_MEMORY;
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct operation *o = s->credentials ? s->operations : NULL; o; o = o->next)
+            if (o->credential && bit_is_set(r->operations, o->index))
+                bit_set(r->credentials, o->credential->index);
+    return 0;
+}
+
+static int arrange_credentials(struct policy *p) {
+    int err = index_credentials(p);
+    for (size_t i = 0; i < p->n_identities && err == 0; i++)
+        err = list_credentials(p, &p->by_name[i].rights);
+    for (size_t i = 0; i < p->n_globs && err == 0; i++)
+        err = list_credentials(p, &p->globs[i]->rights);
+    return err;
+}
+
 int policy_compile(struct policy *p) {
     if (host_table_init(&p->hosts, &p->arena, p->n_hosts) != 0 ||
         path_trie_init(&p->paths, &p->arena, all_parts(p), 2 * p->n_services) != 0)
         return ERR_MEMORY;
     for (struct service *s = p->services; s; s = s->next)
         add_service(p, s);
-    return rank_rules(p);
+    int err = arrange_credentials(p);
+    return err != 0 ? err : rank_rules(p);
 }

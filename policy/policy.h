@@ -228,6 +228,12 @@ size_t policy_grants(const struct policy *p);
 bool policy_observes(const struct policy *p, size_t i, struct view *sandbox, struct view *service,
                      struct position *at);
 
+/* Where at this host, on any port, the sandbox may be lent the credential; false: nowhere. */
+bool policy_lends_at_host(const struct policy *p, struct view sandbox, struct view credential,
+                          const struct authority *a, struct authority *where);
+/* The same of any host: one that a service with this credential covers. */
+bool policy_lends_somewhere(const struct policy *p, struct view sandbox, struct view credential,
+                            struct authority *where);
 /* Whether the sandbox holds a credential at any service of this host: then answers are guarded and codings narrowed. */
 bool policy_guards_host(const struct policy *p, struct view sandbox, const struct authority *a);
 struct view operation_name(const struct operation *o);

@@ -80,6 +80,7 @@ struct credential {
     struct credential_place place;
     unsigned at_most;           /* occurrences in a request */
     struct mention *operations; /* `for`; none: all that no other credential names */
+    size_t index;               /* in policy.credentials: of its name */
     struct position at;
     struct credential *next;
 };
@@ -96,7 +97,8 @@ struct location_rule {
 /* A sandbox's rights, as bits by index. */
 struct rights {
     uint64_t *operations;
-    uint64_t *services; /* at least one operation is granted */
+    uint64_t *services;    /* at least one operation is granted */
+    uint64_t *credentials; /* at least one operation with it is; a sandbox's, once compiled */
 };
 
 struct service {
@@ -208,10 +210,11 @@ struct policy {
     struct host_table hosts;
     struct path_trie paths;
     struct view *pointers;    /* of body conditions, each once */
+    struct view *credentials; /* names, each once */
     struct grant **grants;    /* by index; the first of each line */
     bool layered[LAYERS_MAX]; /* the layer has sandbox blocks */
     size_t n_services, n_operations, n_sandboxes, n_hosts, n_identities, n_globs, n_grants,
-        n_pointers, n_rules;
+        n_pointers, n_rules, n_credentials;
 };
 
 /* reader.c: texts to lists. ERR_MEMORY; other errors only in errors. */
@@ -226,7 +229,7 @@ void policy_check_expectation(const struct policy *p, const struct expectation *
                               struct policy_errors *errors);
 /* check_grants.c: what blocks grant, and what their layers leave to each sandbox. The same results. */
 MUST_USE int policy_check_sandboxes(struct policy *p, struct policy_errors *errors);
-/* compile.c: host table, tries and ranks of a policy whose names are resolved. ERR_MEMORY. */
+/* compile.c: host table, tries, ranks and credentials of a policy whose names are resolved. ERR_MEMORY. */
 MUST_USE int policy_compile(struct policy *p);
 /* check_ties.c: rules of which neither is more specific and that pick different credentials. */
 void policy_check_ties(const struct policy *p, struct policy_errors *errors);

@@ -7,8 +7,8 @@ import signal
 import threading
 import time
 
-from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, open_tls, resident, small_place
-from place import Report, read_all, wait_for
+from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident, small_place
+from place import Report, Upstream, read_all, wait_for
 
 
 def answer(body, fields=b""):
@@ -77,18 +77,18 @@ def p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended(_):
     with small_place() as place:
         guesses = [SECRET[i:i + 16] for i in range(14, 18)]
 
-        def repeat(n):
-            place.upstream.script = lambda r, s: answer(" ".join(guesses[:n]).encode())
+        def repeat(*which):
+            place.upstream.script = lambda r, s: answer(" ".join(guesses[i] for i in which).encode())
             return ask(place, "GET /", host="open.allowed.test", placeholder=None)
 
         assert ask(place).status == 200
-        for _ in range(3):
-            assert repeat(3).body == b" ".join([b"*" * 16] * 3)
+        for i in (0, 1, 2, 0, 1, 2):
+            assert repeat(i).body == b"*" * 16
         place.upstream.script = lambda r, s: answer(r)
         for _ in range(5):
             assert ask(place).status == 200, "a whole echo is no part"
-        got = repeat(4)
-        assert got.body.count(b"*") <= 3 * 16, "the part that is too much is not shown"
+        got = repeat(*[0] * 70, 3)
+        assert b"*" not in got.body, "the part that is too much is not shown"
         for host, placeholder in (("open.allowed.test", None), ("api.allowed.test", "own")):
             got = ask(place, "GET /v1/items", host=host, placeholder=placeholder)
             assert (got.status, got.reason) == (403, "sandbox_suspended"), got
@@ -99,6 +99,33 @@ def p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended(_):
             [("a", "demo-key", "open.allowed.test")], event
         place.exeat("status", check=False)
         assert place.last.returncode == 1 and b"suspended" in place.last.stdout, place.last.stdout
+
+
+def p8_a_text_with_parts_that_overlap_suspends_nobody(_):
+    with small_place() as place:
+        assert ask(place).status == 200
+        place.upstream.script = lambda r, s: answer(" ".join(SECRET[i:i + 16] for i in range(14, 22)).encode())
+        for _ in range(5):
+            assert ask(place, "GET /v1/items/7").body == b" ".join([b"*" * 16] * 8)
+
+
+def p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent(_):
+    side = Upstream()
+    side.script = lambda r, s: answer(b"stored: " + SECRET.encode())
+    policy = POLICY.replace("grant open every }", "grant open every; grant side every }") + """
+service side {
+    host api.allowed.test
+    port %d
+    clear
+    range 127.0.0.0/8
+    operation every { * /; * /** }
+}
+""" % side.port
+    with small_place(policy) as place, place.connect("a") as stream:
+        name = "api.allowed.test:%d" % side.port
+        stream.sendall(("GET http://%s/x HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (name, name)).encode())
+        assert read_all(stream).endswith(b"stored: " + b"*" * len(SECRET))
+    side.close()
 
 
 def p8_a_field_with_one_part_too_many_is_not_sent(_):
@@ -212,6 +239,17 @@ def p8_an_anonymous_request_is_guarded_when_nothing_was_lent(_):
         assert got.body == b"stored: " + b"*" * len(SECRET), got
 
 
+def p8_a_lane_that_begins_again_guards_what_was_lent_before(_):
+    """Another host knows the key, and gives it before it is used again."""
+    with small_place() as place:
+        place.upstream.script = lambda r, s: answer(b"known: " + SECRET.encode())
+        assert ask(place).status == 200
+        os.kill(place.pids()[("egress", 1)], signal.SIGKILL)
+        got = wait_for(lambda: next((g for g in [ask_quietly(place, "GET /", host="open.allowed.test", placeholder=None)]
+                                     if g.status == 200), None), 15)
+        assert got.body == b"known: " + b"*" * len(SECRET), got
+
+
 def p10_refusals_without_end_are_counted(_):
     with small_place(config="limit refusals 1\n") as place:
         place.upstream.script = lambda r, s: answer(b"ok")
@@ -248,6 +286,61 @@ def rx_compressed_answers_that_nobody_reads_stay_small(place):
         stream.close()
 
 
+def p8_a_lane_that_begins_again_frees_nobody(_):
+    with small_place() as place:
+        def parts(numbers):
+            text = " ".join(SECRET[i:i + 16] for i in numbers).encode()
+            place.upstream.script = lambda *_: answer(text)
+            got = ask_quietly(place, "GET /x", host="open.allowed.test", placeholder=None)
+            place.upstream.script = lambda *_: answer(b"ok")
+            return got
+
+        def suspensions():
+            return [r for r in place.records() if r.get("event") == "sandbox_suspended"]
+        assert ask(place).status == 200
+        assert parts((10, 11, 12)).status == 200 and not suspensions()
+        kill_and_wait(place, ("proxy", 1))
+        assert is_served(place), "before a part came nothing is suspended"
+        # What was counted is not known any more: one part is one too many.
+        parts((13,))
+        assert wait_for(suspensions, 5)
+        assert ask(place).reason == "sandbox_suspended"
+        for _ in range(2):
+            kill_and_wait(place, ("proxy", 1))
+            assert wait_for(lambda: ask_quietly(place).reason == "sandbox_suspended", 10), ask_quietly(place)
+            assert not is_served(place, seconds=1)
+        assert is_served(place, "b"), "the neighbour's lane"
+
+
+def p9_what_was_dialled_is_recorded_when_refusals_no_longer_are(_):
+    policy = POLICY + """
+service wild { host **.wild.test wide; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }
+"""
+    policy = policy.replace("grant open every }", "grant open every; grant wild every }", 1)
+    with small_place(policy, config="limit refusals 1\n",
+                     dns={"open.allowed.test": ["127.0.0.1"], "api.allowed.test": ["127.0.0.1"]}) as place:
+        answering = place.resolver.reply
+        place.resolver.reply = lambda q, name, kind, e: None if "wild" in name else answering(q, name, kind, e)
+        def exhausted():
+            ask(place, "GET /no")
+            return any(r.get("event") == "refusals_unlisted" for r in place.records())
+        assert wait_for(exhausted, 20), "the limit was not reached"
+        for i in range(10):
+            # What was refilled meanwhile.
+            ask(place, "GET /no")
+            ask(place, "GET /no")
+            host = "told-%d.wild.test" % i
+            s = place.connect("a")
+            s.sendall(("GET http://%s/ HTTP/1.1\r\nHost: %s\r\n\r\n" % (host, host)).encode())
+            assert wait_for(lambda h=host: h in {n for n, _ in place.resolver.asked}, 5)
+            s.close()
+
+        def missing():
+            named = {r.get("host") for r in place.records() if r["kind"] == "decision"}
+            return {"told-%d.wild.test" % i for i in range(10)} - named
+        assert wait_for(lambda: not missing(), 10), missing()
+
+
 def main():
     report = Report()
     with small_place() as place:
@@ -257,9 +350,14 @@ def main():
                      p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
             report.run(test, place)
     for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
+                 p8_a_text_with_parts_that_overlap_suspends_nobody,
+                 p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent,
                  p8_a_field_with_one_part_too_many_is_not_sent,
                  p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
                  p10_refusals_without_end_are_counted,
+                 p8_a_lane_that_begins_again_frees_nobody,
+                 p8_a_lane_that_begins_again_guards_what_was_lent_before,
+                 p9_what_was_dialled_is_recorded_when_refusals_no_longer_are,
                  p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
                  p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
                  au_a_token_that_was_revoked_ends_what_it_opened,

@@ -1,5 +1,7 @@
 """Theme RX: at each number the newcomer is refused, others go on, and the audit still works. RF-08: time tells nothing."""
+import base64
 import concurrent.futures
+import gzip
 import os
 import re
 import socket
@@ -13,7 +15,7 @@ import time
 from cases import client_hello, sni_list
 from helpers import (POLICY, SECRET, ask, ask_quietly, exists, head, is_sanitized, is_served, open_tls, resident,
                      small_place)
-from place import OK_ANSWER, Report, read_all, read_head, wait_for
+from place import OK_ANSWER, Report, Upstream, read_all, read_head, wait_for
 
 WILD = """
 service wild { host *.wild.test; port {port}; range 127.0.0.0/8; operation every { GET / } }
@@ -261,6 +263,132 @@ def rx_08_an_upstream_that_never_answers_holds_its_own_slots_only(place):
     assert is_served(place)
 
 
+def proxy_token(place, sandbox):
+    return base64.b64encode(place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0].encode())
+
+
+def shared_place(policy, **more):
+    """Sandboxes a and b on one listener, and what says who they are."""
+    place = small_place(policy, listeners={"s": "shared a b"}, **more)
+
+    def identity(sandbox):
+        return b"Proxy-Authorization: Basic %s\r\n" % proxy_token(place, sandbox)
+    return place, identity
+
+
+def begin(place, identity, host, line="GET", fields=""):
+    """A request of plain HTTP, without its body."""
+    s = place.connect("s")
+    s.sendall(("%s http://%s/x HTTP/1.1\r\nHost: %s\r\n%s" % (line, host, host, fields)).encode() + identity + b"\r\n")
+    return s
+
+
+CLEAR_FOR_BOTH = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant api read; grant open every }") \
+    .replace("operation every { * /; * /** }", "operation every { * /; * /** }\n    clear")
+
+
+def rx_07_many_decoded_answers_at_once_do_not_end_their_lane(_):
+    plain = gzip.compress(b"z " * 300000)
+    servers, go, seen = [Upstream() for _ in range(4)], threading.Event(), []
+    policy = CLEAR_FOR_BOTH.replace("host open.allowed.test\n    port {port}", "host open.allowed.test\n    port %s" %
+                                    " ".join(str(u.port) for u in servers))
+    assert policy.count(str(servers[0].port)) == 1
+
+    def script(_, stream):
+        seen.append(1)
+        go.wait(20)
+        stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(plain) + plain)
+        time.sleep(1)
+    place, identity = shared_place(policy)
+    with place:
+        for u in servers:
+            u.script = script
+        neighbour = place.tls("s", "api.allowed.test:%d" % place.values["port"], fields=identity("b"))
+        for _ in range(3):
+            go.clear()
+            seen.clear()
+            made = [begin(place, identity("a"), "open.allowed.test:%d" % servers[i % 4].port) for i in range(500)]
+            wait_for(lambda: len(seen) >= 400, 5)
+            go.set()
+            time.sleep(1.5)
+            for s in made:
+                s.close()
+            assert "over the limit" not in place.log(), place.log()[-500:]
+        neighbour.sendall(head(place, "GET /v1/items", placeholder=place.placeholder("b", "demo-key")))
+        assert b" 200 " in read_all(neighbour), "the neighbour's tunnel is gone"
+    for u in servers:
+        u.close()
+
+
+def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
+    server = Upstream()
+    place, identity = shared_place(CLEAR_FOR_BOTH.replace("host open.allowed.test\n    port {port}",
+                                                          "host open.allowed.test\n    port %d" % server.port))
+    body, ending = b"[" + b"[]," * 66000 + b"0]", threading.Event()
+    fields = "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
+
+    def post(host, sandbox, patience):
+        s = begin(place, identity(sandbox), host, "POST", fields)
+        s.settimeout(patience)
+        try:
+            s.sendall(body)
+            return s.recv(4000).split(b" ")[1]
+        except OSError:
+            return b""
+        finally:
+            s.close()
+
+    with place:
+        host = "open.allowed.test:%d" % server.port
+
+        def flood():
+            while not ending.is_set():
+                made = [begin(place, identity("a"), host, "POST", fields) for _ in range(8)]
+                for s in made:
+                    s.setblocking(False)
+                    try:
+                        s.send(body)
+                    except OSError:
+                        pass
+                time.sleep(0.1)
+                for s in made:
+                    s.close()
+        threads = [threading.Thread(target=flood) for _ in range(24)]
+        for t in threads:
+            t.start()
+        try:
+            time.sleep(0.5)
+            codes = [post(host, "b", 30) for _ in range(20)]
+        finally:
+            ending.set()
+            for t in threads:
+                t.join()
+        assert codes == [b"200"] * 20, codes
+        assert "over the limit" not in place.log(), place.log()[-500:]
+        assert not [r for r in place.records() if r.get("event") == "role_misbehaved"]
+    server.close()
+
+
+def rx_04_names_that_nobody_answers_for_hold_their_sandbox_only(_):
+    wild = "service wild { host *.wild.test; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }\n"
+    policy = CLEAR_FOR_BOTH.replace("sandbox a { ", wild + "sandbox a { grant wild every; ")
+    place, identity = shared_place(policy, dns={"open.allowed.test": ["127.0.0.1"]})
+    with place:
+        answering = place.resolver.reply
+        place.resolver.reply = lambda q, name, kind, e: None if "wild" in name else answering(q, name, kind, e)
+        # Connections that do not stay: each needs a dial.
+        place.upstream.script = lambda *_: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+        made = [begin(place, identity("a"), "h%d.wild.test" % i) for i in range(520)]
+        time.sleep(0.5)
+        for _ in range(4):
+            begun = time.monotonic()
+            got = ask(place, "GET /x", sandbox="b", host="open.allowed.test", placeholder=None, listener="s",
+                      proxy_fields=identity("b"))
+            assert got.status == 200 and time.monotonic() - begun < 3, got
+        for s in made:
+            s.close()
+
+
 def rx_09_long_and_deep_targets_and_bodies_cost_little(place):
     deep = b"[" * 200000 + b"]" * 200000
     begun = time.monotonic()
@@ -373,6 +501,10 @@ def main():
         report.run(rx_04_a_dialer_without_descriptors_says_so, place)
         if measures_memory:
             report.run(rx_10_without_memory_no_check_is_skipped_and_nothing_crashes, place)
+    for test in (rx_07_many_decoded_answers_at_once_do_not_end_their_lane,
+                 rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out,
+                 rx_04_names_that_nobody_answers_for_hold_their_sandbox_only):
+        report.run(test, None)
     if not measures_memory:
         report.skip("rx 07 and rx 10", "a sanitizer's memory says nothing")
     report.end()

@@ -138,7 +138,7 @@ static void fill_bundle(struct world *w) {
     b->policy_text = view_str(w->policy);
     buf_init(&w->lane_list, 1024);
     add_lane(w, 1, "a");
-    add_lane(w, 2, "b c");
+    add_lane(w, 2, "b c d");
     b->resolvers[0] = (struct address){4, {127, 0, 0, 1}};
     b->resolver_ports[0] = w->dns.port;
     b->n_resolvers = 1;
@@ -188,7 +188,8 @@ static void write_policy(struct world *w, const char *rest) {
              "sandbox a {\n grant api everything\n grant strict everything\n grant literal "
              "everything\n}\n"
              "sandbox b {\n grant api everything\n}\n"
-             "sandbox c {\n}\n%s",
+             "sandbox c {\n}\n"
+             "sandbox d {\n grant api everything\n grant literal everything\n}\n%s",
              w->port, w->own_port, w->port, w->port, w->own_port, rest);
     w->bundle.policy_text = view_str(w->policy);
 }
@@ -872,7 +873,7 @@ static void a_cancelled_ask_is_not_answered_and_leaves_no_connection(void **stat
 static void a_cancelled_ask_keeps_its_place_while_dns_works(void **state) {
     struct world w;
     (void)state;
-    world_prepare(&w, dns_silence, 2, 8);
+    world_prepare(&w, dns_silence, 4, 8);
     use_generation(&w, 1);
     for (uint32_t id = 1; id <= 2; id++) {
         send_ask(&w, 1, id, 1, "a", true, "api.allowed.test", w.port);
@@ -890,7 +891,7 @@ static void a_cancelled_ask_keeps_its_place_while_dns_works(void **state) {
 static void dials_of_a_lane_are_bounded_and_the_other_lane_goes_on(void **state) {
     struct world w;
     (void)state;
-    world_prepare(&w, dns_silence, 4, 8);
+    world_prepare(&w, dns_silence, 8, 8);
     use_generation(&w, 1);
     for (uint32_t id = 1; id <= 5; id++)
         send_ask(&w, 1, id, 1, "a", true, "api.allowed.test", w.port);
@@ -900,6 +901,50 @@ static void dials_of_a_lane_are_bounded_and_the_other_lane_goes_on(void **state)
     send_ask(&w, 2, 1, 1, "b", true, "api.allowed.test", w.port);
     turn_for(w.loop, 50);
     assert_int_equal(w.lanes[1].n, 0);
+    world_close(&w);
+}
+
+static void dials_of_a_sandbox_are_bounded_and_its_neighbour_goes_on(void **state) {
+    struct world w;
+    (void)state;
+    world_prepare(&w, dns_silence, 8, 16);
+    use_generation(&w, 1);
+    for (uint32_t id = 1; id <= 5; id++)
+        send_ask(&w, 2, id, 1, "b", true, "api.allowed.test", w.port);
+    struct answer *a = answer(&w, 2, 500);
+    assert_refused(a, REASON_TOO_MANY);
+    assert_int_equal(a->id, 5);
+    send_ask(&w, 2, 6, 1, "d", true, "127.0.0.1", w.port);
+    assert_false(answer(&w, 2, 500)->refused);
+    world_close(&w);
+}
+
+static void sandboxes_of_a_lane_take_turns(void **state) {
+    struct world w;
+    (void)state;
+    world_prepare(&w, dns_loopback, 16, 1);
+    use_generation(&w, 1);
+    send_ask(&w, 2, 1, 1, "b", true, "b1.allowed.test", w.port);
+    send_ask(&w, 2, 2, 1, "b", true, "b2.allowed.test", w.port);
+    send_ask(&w, 2, 3, 1, "d", true, "d1.allowed.test", w.port);
+    turn_for(w.loop, 300);
+    assert_int_equal(w.lanes[1].n, 3);
+    assert_string_equal(w.asked, "b1.allowed.test d1.allowed.test b2.allowed.test ");
+    world_close(&w);
+}
+
+static void hanging_dials_of_a_sandbox_do_not_delay_its_neighbour(void **state) {
+    struct world w;
+    (void)state;
+    world_prepare(&w, dns_silence, 16, 8);
+    use_generation(&w, 1);
+    for (uint32_t id = 1; id <= 8; id++)
+        send_ask(&w, 2, id, 1, "b", true, "api.allowed.test", w.port);
+    turn_for(w.loop, 50);
+    send_ask(&w, 2, 9, 1, "d", true, "127.0.0.1", w.port);
+    turn_for(w.loop, 200);
+    assert_int_equal(w.lanes[1].n, 1);
+    assert_false(w.lanes[1].answers[0].refused);
     world_close(&w);
 }
 
@@ -976,7 +1021,7 @@ static void a_dead_lane_takes_its_dials_along(void **state) {
 static void many_connections_at_once_are_all_handed_over(void **state) {
     struct world w;
     (void)state;
-    world_prepare(&w, dns_loopback, 64, 64);
+    world_prepare(&w, dns_loopback, 128, 128);
     use_generation(&w, 1);
     for (uint32_t id = 1; id <= 40; id++)
         send_ask(&w, 1, id, 1, "a", true, "127.0.0.1", w.port);
@@ -1072,6 +1117,9 @@ int main(void) {
         cmocka_unit_test(a_cancelled_ask_is_not_answered_and_leaves_no_connection),
         cmocka_unit_test(a_cancelled_ask_keeps_its_place_while_dns_works),
         cmocka_unit_test(dials_of_a_lane_are_bounded_and_the_other_lane_goes_on),
+        cmocka_unit_test(dials_of_a_sandbox_are_bounded_and_its_neighbour_goes_on),
+        cmocka_unit_test(sandboxes_of_a_lane_take_turns),
+        cmocka_unit_test(hanging_dials_of_a_sandbox_do_not_delay_its_neighbour),
         cmocka_unit_test(lanes_take_turns),
         cmocka_unit_test(a_lane_whose_dials_hang_does_not_delay_another),
         cmocka_unit_test(an_ask_that_waits_is_answered_in_time_all_the_same),

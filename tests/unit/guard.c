@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN = 16 };
+enum { RUN = 16, FRAGMENTS_MOST = 64 };
 
 /* The vendor's prefix, then 35 characters nobody can know. */
 static const char secret[] = "key-Zx9+Tq/4mBv=7LrW2sKd8hYn0cPf5gJt\"Ea";
@@ -379,6 +379,235 @@ static void a_fragment_in_pieces_counts_as_one_in_any_spelling(void **state) {
     }
 }
 
+/* Whether exactly n fragments were counted. */
+static bool has_counted(struct guard_set *set, size_t n) {
+    guard_set_count_fragments(set, n, 1000);
+    bool more = guard_set_exceeded(set) != NULL;
+    bool fewer = false;
+    if (n > 0) {
+        guard_set_count_fragments(set, n - 1, 1000);
+        fewer = guard_set_exceeded(set) == NULL;
+    }
+    guard_set_count_fragments(set, FRAGMENTS_MOST, 1000);
+    return !more && !fewer;
+}
+
+static struct guard_set *counting_set(void) {
+    struct guard_set *set = set_of(secret, NULL);
+    guard_set_count_fragments(set, FRAGMENTS_MOST, 1000);
+    return set;
+}
+
+static void show(struct guard_set *set, const char *text) {
+    uint8_t copy[8192];
+    size_t n = strlen(text);
+    memcpy(copy, text, n);
+    guard_mask(set, copy, n);
+}
+
+static void a_flood_of_copies_hides_no_other_part(void **state) {
+    (void)state;
+    struct guard_set *set = counting_set();
+    char text[8192], part[128];
+    show(set, fragment_at(10, 26, part));
+    assert_true(has_counted(set, 1));
+    size_t n = 0;
+    for (size_t i = 0; i < 100; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s ", part);
+    snprintf(text + n, sizeof text - n, "%s", fragment_at(20, 36, part));
+    show(set, text);
+    assert_true(has_counted(set, 2));
+    guard_set_free(set);
+}
+
+static void parts_that_are_shown_together_and_overlap_are_one(void **state) {
+    (void)state;
+    struct guard_set *set = counting_set();
+    char text[1024], part[128];
+    size_t n = 0;
+    for (size_t i = 10; i < 20; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s ", fragment_at(i, i + 16, part));
+    for (size_t again = 0; again < 3; again++)
+        show(set, text);
+    assert_true(has_counted(set, 1));
+    /* What tells more than all of it, later, is another one; what tells no more is not. */
+    show(set, fragment_at(12, 30, part));
+    assert_true(has_counted(set, 1));
+    show(set, fragment_at(20, 36, part));
+    assert_true(has_counted(set, 2));
+    guard_set_free(set);
+}
+
+static void values_of_one_head_are_shown_together(void **state) {
+    (void)state;
+    struct guard_set *set = counting_set();
+    char part[128];
+    for (size_t i = 0; i < 2; i++) {
+        fragment_at(10, 26, part);
+        guard_mask(set, (uint8_t *)part, strlen(part));
+        fragment_at(11, 27, part);
+        guard_mask_more(set, (uint8_t *)part, strlen(part));
+    }
+    assert_true(has_counted(set, 1));
+    fragment_at(12, 28, part);
+    guard_mask(set, (uint8_t *)part, strlen(part));
+    assert_true(has_counted(set, 2));
+    guard_set_free(set);
+}
+
+static void small_letters_and_other_values_of_a_name_count_with_it(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(secret, other);
+    assert_int_equal(guard_set_add(set, view_str(jwt), VIEW("token"), 0, 100), 0);
+    char part[128];
+    show(set, fragment_at(10, 26, part));
+    for (size_t i = 0; part[i]; i++)
+        part[i] = (char)to_lower((uint8_t)part[i]);
+    show(set, part);
+    assert_true(has_counted(set, 1));
+    show(set, "cGY1Z2p0ImVh");             /* too short */
+    show(set, "MmtkOGh5bjBjcGY1Z2p0ImVh"); /* "2kd8hyn0cpf5gjt\"ea" in base64 */
+    assert_true(has_counted(set, 2));
+    snprintf(part, sizeof part, "%.16s", other + 12);
+    show(set, part);
+    assert_true(has_counted(set, 3));
+    snprintf(part, sizeof part, "%.20s", jwt + strlen(jwt) - 20);
+    show(set, part);
+    assert_true(has_counted(set, 3));
+    guard_set_free(set);
+}
+
+static void a_part_counts_for_its_time_and_its_secret_is_kept_so_long(void **state) {
+    (void)state;
+    struct guard_set *set = counting_set();
+    char part[128];
+    guard_set_expire(set, 50);
+    show(set, fragment_at(10, 26, part));
+    guard_set_expire(set, 90);
+    guard_set_expire(set, 600);
+    assert_int_equal(guard_set_count(set), 1);
+    show(set, fragment_at(20, 36, part));
+    guard_set_expire(set, 610);
+    assert_true(has_counted(set, 2));
+    guard_set_expire(set, 1089);
+    assert_true(has_counted(set, 2));
+    guard_set_expire(set, 1090);
+    assert_true(has_counted(set, 1));
+    guard_set_expire(set, 1610);
+    assert_int_equal(guard_set_count(set), 0);
+    guard_set_free(set);
+}
+
+/* A part with `folds` line ends in it, behind `before` and before `after` bytes of the same word. */
+static size_t folded_part(uint8_t *text, size_t before, size_t folds, size_t after) {
+    size_t n = before, head = 10;
+    memset(text, 'z', before);
+    memcpy(text + n, secret + head, RUN - 1);
+    n += RUN - 1;
+    for (size_t i = 0; i < folds; i++, n += 2)
+        memcpy(text + n, "\\n", 2);
+    text[n++] = (uint8_t)secret[head + RUN - 1];
+    memset(text + n, 'z', after);
+    return n + after;
+}
+
+static void a_part_counts_once_at_every_cut(void **state) {
+    (void)state;
+    static uint8_t text[8192];
+    static const size_t places[][3] = {{0, 0, 0},    {0, 3, 40},    {1500, 0, 1500},
+                                       {700, 20, 0}, {3, 90, 1700}, {1100, 150, 1100}};
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        size_t n = folded_part(text, places[i][0], places[i][1], places[i][2]);
+        for (size_t cut = 0; cut <= n; cut += n < 500 ? 1 : 41)
+            for (size_t step = 1; step <= 64; step *= 64) {
+                struct guard_set *set = counting_set();
+                struct guard_stream s;
+                guard_stream_init(&s, set);
+                feed(&s, view_of(text, cut), &out);
+                for (size_t at = cut; step > 1 && at < n; at += step)
+                    feed(&s, view_slice(view_of(text, n), at, at + step), &out);
+                if (step == 1)
+                    feed(&s, view_of(text + cut, n - cut), &out);
+                assert_int_equal(guard_stream_release(&s, &out), 0);
+                assert_true(has_counted(set, 1));
+                guard_stream_free(&s);
+                guard_set_free(set);
+                buf_reset(&out);
+            }
+    }
+    buf_free(&out);
+}
+
+static void what_is_masked_of_a_stretched_part_is_counted(void **state) {
+    (void)state;
+    static uint8_t text[8192];
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    for (size_t folds = 300; folds < 900; folds += 33)
+        for (size_t after = 0; after < 1400; after += folds == 300 + 33 * 4 ? 1 : 29) {
+            struct guard_set *set = counting_set();
+            struct guard_stream s;
+            guard_stream_init(&s, set);
+            size_t n = folded_part(text, 200, folds, after);
+            for (size_t at = 0; at < n; at += n - after)
+                feed(&s, view_slice(view_of(text, n), at, at + n - after), &out);
+            feed(&s, VIEW(" end"), &out);
+            assert_int_equal(has_counted(set, 0), s.masked == 0);
+            guard_stream_free(&s);
+            guard_set_free(set);
+            buf_reset(&out);
+        }
+    buf_free(&out);
+}
+
+/* Its beginning has left what a stream remembers when its end comes. */
+static void a_long_whole_secret_in_a_long_word_counts_as_no_part(void **state) {
+    (void)state;
+    char value[3001];
+    static uint8_t text[16384];
+    for (size_t i = 0; i < sizeof value - 1; i++)
+        value[i] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghij0123456789"[(i * i * 7 + i / 3) % 44];
+    value[sizeof value - 1] = '\0';
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    for (size_t kind = 0; kind < 4; kind++) {
+        struct guard_set *set = set_of(value, NULL);
+        struct guard_stream s;
+        guard_set_count_fragments(set, 0, 1000);
+        guard_stream_init(&s, set);
+        memset(text, 'z', sizeof text);
+        spelling_write(kind, view_str(value), text + 2000);
+        for (size_t at = 0; at < sizeof text; at += 161)
+            feed(&s, view_slice(view_of(text, sizeof text), at, at + 161), &out);
+        assert_int_equal(guard_stream_release(&s, &out), 0);
+        assert_int_equal(s.masked, 1);
+        assert_null(guard_set_exceeded(set));
+        guard_stream_free(&s);
+        guard_set_free(set);
+        buf_reset(&out);
+    }
+    buf_free(&out);
+}
+
+static void what_streams_hold_takes_no_room_from_secrets(void **state) {
+    (void)state;
+    struct guard_set *set = set_of(jwt, NULL);
+    struct guard_stream s;
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    size_t before = secret_in_use();
+    guard_stream_init(&s, set);
+    for (size_t i = 0; i < 2000; i++)
+        feed(&s, VIEW("z"), &out);
+    assert_true(guard_stream_held(&s) > 1000);
+    assert_int_equal(secret_in_use(), before);
+    guard_stream_free(&s);
+    buf_free(&out);
+    guard_set_free(set);
+}
+
 static void a_field_counts_like_a_body(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
@@ -629,12 +858,12 @@ static void what_cannot_be_guarded_is_refused(void **state) {
 
 static void a_full_arena_refuses_the_newcomer_and_guards_the_rest(void **state) {
     (void)state;
-    struct guard_set *set = guard_set_new(1000, RUN, 3);
+    struct guard_set *set = guard_set_new(800, RUN, 3);
     assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 4, 1), 0);
     uint8_t value[2048];
     int result = 0;
     size_t n = 1;
-    for (; n < 1000 && result == 0; n++) {
+    for (; n < 800 && result == 0; n++) {
         for (size_t i = 0; i < sizeof value; i++)
             value[i] = (uint8_t)('A' + (i * n * 31 + i * i + n) % 57);
         result = guard_set_add(set, view_of(value, sizeof value), VIEW("key"), 0, 1);
@@ -692,6 +921,15 @@ int main(void) {
         TEST(a_whole_secret_in_any_spelling_counts_as_no_fragment),
         TEST(each_fragment_counts_once_and_too_many_exceed_the_set),
         TEST(a_fragment_in_pieces_counts_as_one_in_any_spelling),
+        TEST(a_flood_of_copies_hides_no_other_part),
+        TEST(parts_that_are_shown_together_and_overlap_are_one),
+        TEST(values_of_one_head_are_shown_together),
+        TEST(small_letters_and_other_values_of_a_name_count_with_it),
+        TEST(a_part_counts_for_its_time_and_its_secret_is_kept_so_long),
+        TEST(a_part_counts_once_at_every_cut),
+        TEST(what_is_masked_of_a_stretched_part_is_counted),
+        TEST(a_long_whole_secret_in_a_long_word_counts_as_no_part),
+        TEST(what_streams_hold_takes_no_room_from_secrets),
         TEST(a_field_counts_like_a_body),
         TEST(a_guess_behind_what_is_known_is_never_confirmed),
         TEST(a_foreign_jwt_with_the_same_header_is_left_alone),

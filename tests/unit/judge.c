@@ -983,6 +983,36 @@ static void answers_are_guarded_at_hosts_with_a_credential_of_the_sandbox(void *
     assert_false(policy_guards_host(policy, VIEW("x"), &api));
 }
 
+static void a_credential_is_borrowed_for_every_port_of_its_host(void **state) {
+    (void)state;
+    struct authority api = authority_of("api.allowed.test"), files = authority_of("files.test"),
+                     port = authority_of("api.allowed.test:444"), where;
+    assert_true(policy_lends_at_host(policy, VIEW("a"), VIEW("key-a"), &port, &where));
+    assert_int_equal(where.port, api.port);
+    assert_true(policy_lends(policy, VIEW("a"), VIEW("key-a"), &where));
+    assert_false(policy_lends_at_host(policy, VIEW("a"), VIEW("key-a"), &files, &where));
+    assert_false(policy_lends_at_host(policy, VIEW("c"), VIEW("key-a"), &port, &where));
+}
+
+static void a_credential_can_be_borrowed_without_knowing_a_host(void **state) {
+    (void)state;
+    struct authority where;
+    assert_true(policy_lends_somewhere(policy, VIEW("a"), VIEW("key-a"), &where));
+    assert_true(policy_lends(policy, VIEW("a"), VIEW("key-a"), &where));
+    assert_false(policy_lends_somewhere(policy, VIEW("c"), VIEW("key-a"), &where));
+    assert_false(policy_lends_somewhere(policy, VIEW("a"), VIEW("no-such"), &where));
+    struct policy *stars;
+    struct policy_errors e;
+    assert_int_equal(policy_load(VIEW("service s { host *.api.test; operation o { GET / }\n"
+                                      "credential k { in header x-api-key } }\n"
+                                      "sandbox a { grant s o }"),
+                                 "p", &stars, &e),
+                     0);
+    assert_true(policy_lends_somewhere(stars, VIEW("a"), VIEW("k"), &where));
+    assert_string_equal(where.host, "x.api.test");
+    policy_free(stars);
+}
+
 static void pv_02_each_authority_has_one_field_for_its_credential(void **state) {
     (void)state;
     static const struct {
@@ -1141,6 +1171,8 @@ int main(void) {
         cmocka_unit_test(a_verdict_points_at_the_clause_that_decided),
         cmocka_unit_test(a_secret_is_lent_only_to_who_was_granted_it_there),
         cmocka_unit_test(answers_are_guarded_at_hosts_with_a_credential_of_the_sandbox),
+        cmocka_unit_test(a_credential_is_borrowed_for_every_port_of_its_host),
+        cmocka_unit_test(a_credential_can_be_borrowed_without_knowing_a_host),
         cmocka_unit_test(pv_02_each_authority_has_one_field_for_its_credential),
         cmocka_unit_test(a_sandbox_has_each_credential_of_its_grants_once),
         cmocka_unit_test(addresses_are_dialled_when_public_or_in_a_range),

@@ -77,6 +77,26 @@ static void rx_04_each_limit_is_shared_out_by_itself(void **state) {
     assert_null(w->lane.shares);
 }
 
+static void rx_04_bytes_before_inspect_are_shared_out_too(void **state) {
+    struct world *w = *state;
+    struct share *a = share_take(&w->lane, "a", SHARE_EXCHANGES),
+                 *b = share_take(&w->lane, "b", SHARE_EXCHANGES);
+    share_add(&w->lane, a, SHARE_INSPECTED, 500);
+    assert_false(share_has_room(&w->lane, a, SHARE_INSPECTED, 1000));
+    assert_true(share_has_room(&w->lane, b, SHARE_INSPECTED, 1000));
+    share_add(&w->lane, b, SHARE_INSPECTED, 500);
+    assert_false(share_has_room(&w->lane, b, SHARE_INSPECTED, 1000));
+    share_less(&w->lane, a, SHARE_INSPECTED, 500);
+    share_less(&w->lane, b, SHARE_INSPECTED, 499);
+    assert_true(share_has_room(&w->lane, a, SHARE_INSPECTED, 1000));
+    share_give(&w->lane, a, SHARE_EXCHANGES);
+    share_give(&w->lane, b, SHARE_EXCHANGES);
+    /* Bytes alone keep what counts them. */
+    assert_ptr_equal(w->lane.shares, b);
+    share_less(&w->lane, b, SHARE_INSPECTED, 1);
+    assert_null(w->lane.shares);
+}
+
 static void the_smallest_limit_still_serves_one(void **state) {
     struct world *w = *state;
     struct share *s = NULL;
@@ -93,6 +113,7 @@ int main(void) {
         cmocka_unit_test_setup(rx_04_a_sandbox_of_its_own_lane_may_have_all, setup),
         cmocka_unit_test_setup(rx_04_on_a_shared_lane_nobody_fills_it_for_the_others, setup),
         cmocka_unit_test_setup(rx_04_each_limit_is_shared_out_by_itself, setup),
+        cmocka_unit_test_setup(rx_04_bytes_before_inspect_are_shared_out_too, setup),
         cmocka_unit_test_setup(the_smallest_limit_still_serves_one, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,10 +16,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* More than this unsent: decoding waits until egress has read some of it. */
+/* More than this unsent: decoding, and facts, wait until egress has read some of it. */
 enum { BACKLOG_MAX = 4 << 20, RETRY_MS = 2, ARGUMENT_MAX = FACTS_ASK_MAX };
 
 static_assert(BACKLOG_MAX + INSPECT_PIECE_MAX < CHANNEL_OUT_MAX, "one more piece must fit");
+static_assert(BACKLOG_MAX + FACTS_MAX + CHANNEL_HEADER_SIZE < CHANNEL_OUT_MAX,
+              "one more body's facts must fit");
 
 struct job {
     uint32_t id;
@@ -139,6 +141,10 @@ static bool report(struct job *j, enum body_step verdict) {
 /* ---- reading ---- */
 
 static void send_facts(struct job *j) {
+    if (channel_unsent(j->inspect->channel) > BACKLOG_MAX) {
+        wait_for_channel(j);
+        return;
+    }
     const struct body_facts *facts = body_read_end(j->read);
     facts_write(facts, body_read_fault(j->read),
                 channel_begin(j->inspect->channel, INSPECT_FACTS, j->id, 0));
@@ -147,6 +153,8 @@ static void send_facts(struct job *j) {
 }
 
 static void read_piece(struct job *j, struct view piece) {
+    if (j->waiting)
+        return; /* its facts are final */
     if (!body_read_feed(j->read, piece)) {
         send_facts(j);
         return;
@@ -212,7 +220,10 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
     while (i->first_waiting && channel_unsent(i->channel) <= BACKLOG_MAX) {
         struct job *j = i->first_waiting;
         stop_waiting(j);
-        decode(j);
+        if (j->read)
+            send_facts(j);
+        else
+            decode(j);
     }
     if (i->first_waiting)
         event_add(i->retry, &soon);
@@ -256,7 +267,7 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     uint64_t most = read_u64(&r);
     if (!read_done(&r) || kind > INSPECT_READ || m->id == 0 || table_get(&i->jobs, m->id))
         return ERR_BAD;
-    struct job *j = i->jobs.n < 3 * i->limits.v[LIMIT_EXCHANGES] ? calloc(1, sizeof *j) : NULL;
+    struct job *j = i->jobs.n < 2 * i->limits.v[LIMIT_EXCHANGES] ? calloc(1, sizeof *j) : NULL;
     if (!j || table_put(&i->jobs, m->id, j) != 0) {
         free(j);
         refuse(i, m->id, "too many bodies at once");
@@ -311,9 +322,11 @@ static int take_end(void *ctx, struct channel *ch, struct message *m) {
             job_done(j);
         return 0;
     }
+    if (j->waiting)
+        return 0;
     if (j->read)
         send_facts(j);
-    else if (!j->waiting)
+    else
         decode(j);
     return 0;
 }

@@ -96,7 +96,8 @@ class Scan:
 
     def suites(self, version=r"\d_\d"):
         """IANA names of the suites of TLS 1.2 or 1.3."""
-        return sorted(x["finding"].split()[-1] for x in self.found if re.match("cipher-tls%s_" % version, x["id"]))
+        # Newer scanners list one suite several times.
+        return sorted({x["finding"].split()[-1] for x in self.found if re.match("cipher-tls%s_" % version, x["id"])})
 
 
 def nothing_below_tls_1_2_is_offered(scan):

@@ -11,7 +11,6 @@
 #define CONNECT "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n"
 #define ESTABLISHED "HTTP/1.1 200 Connection Established\r\n\r\n"
 #define INSIDE(path) "GET " path " HTTP/1.1\r\nHost: api.test\r\n\r\n"
-#define ANSWER(status, rest) "HTTP/1.1 " status "\r\nx-from: upstream\r\n" rest
 
 /* ---- egress' words for tunnels ---- */
 
@@ -296,10 +295,9 @@ static void rx_03_a_silent_tunnel_is_closed(void **state) {
         uint32_t id;
         int fd = dial_tunnel(w, &id);
         client_write(w, fd, beginnings[i], i == 2 ? 6 : strlen(beginnings[i]));
-        world_settle(w);
-        proxy_sweep(w->proxy, loop_now(w->loop) + 18 * SECOND);
+        world_later(w, 18);
         egress_hears_nothing(w);
-        proxy_sweep(w->proxy, loop_now(w->loop) + 21 * SECOND);
+        world_later(w, 21);
         assert_int_equal(egress_hears_reason(w, LANE_FAILED), REASON_REQUEST_TIMEOUT);
         egress_hears(w, LANE_CLOSE);
         client_reads_end(w, fd);
@@ -764,8 +762,6 @@ static void a_cut_tunnel_is_closed_at_once(void **state) {
     egress_hears(w, LANE_CLOSE);
     tls_end_free(&t);
 }
-
-#define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 int main(void) {
     log_open("test", LOG_FATAL);

@@ -31,44 +31,65 @@ static struct guard_set *set_of(const char *a, const char *b) {
     return set;
 }
 
-static void feed(struct guard_stream *s, struct view v, struct buf *out) {
-    assert_int_equal(guard_stream_feed(s, v, out), 0);
+/* A stream over a set, and what has come out of it. */
+struct flow {
+    struct guard_stream stream;
+    struct buf out;
+};
+
+static void flow_open(struct flow *f, struct guard_set *set) {
+    buf_init(&f->out, 1 << 20);
+    guard_stream_init(&f->stream, set);
 }
 
-static void check_output(struct buf *out, struct view expected) {
-    assert_int_equal(buf_len(out), expected.n);
+static void flow_close(struct flow *f) {
+    guard_stream_free(&f->stream);
+    buf_free(&f->out);
+}
+
+static void feed(struct flow *f, struct view v) {
+    assert_int_equal(guard_stream_feed(&f->stream, v, &f->out), 0);
+}
+
+static void release(struct flow *f) {
+    assert_int_equal(guard_stream_release(&f->stream, &f->out), 0);
+}
+
+static size_t held(const struct flow *f) {
+    return guard_stream_held(&f->stream);
+}
+
+static void check_output(struct flow *f, struct view expected) {
+    assert_int_equal(buf_len(&f->out), expected.n);
     if (expected.n)
-        assert_memory_equal(buf_view(out).p, expected.p, expected.n);
-    buf_reset(out);
+        assert_memory_equal(buf_view(&f->out).p, expected.p, expected.n);
+    buf_reset(&f->out);
 }
 
 /* Every way to cut text in two, and one byte at a time, must give expected. */
 static void check_all_cuts(struct guard_set *set, struct view text, struct view expected) {
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 1 << 20);
+    struct flow f;
     for (size_t cut = 0; cut <= text.n; cut++) {
-        guard_stream_init(&s, set);
-        feed(&s, view_head(text, cut), &out);
-        feed(&s, view_skip(text, cut), &out);
-        assert_int_equal(guard_stream_release(&s, &out), 0);
-        guard_stream_free(&s);
-        check_output(&out, expected);
-        guard_stream_init(&s, set);
-        feed(&s, view_head(text, cut), &out);
-        assert_int_equal(guard_stream_end(&s, view_skip(text, cut), &out), 0);
-        assert_int_equal(guard_stream_held(&s), 0);
-        guard_stream_free(&s);
-        check_output(&out, expected);
+        flow_open(&f, set);
+        feed(&f, view_head(text, cut));
+        feed(&f, view_skip(text, cut));
+        release(&f);
+        check_output(&f, expected);
+        flow_close(&f);
+        flow_open(&f, set);
+        feed(&f, view_head(text, cut));
+        assert_int_equal(guard_stream_end(&f.stream, view_skip(text, cut), &f.out), 0);
+        assert_int_equal(held(&f), 0);
+        check_output(&f, expected);
+        flow_close(&f);
     }
-    guard_stream_init(&s, set);
+    flow_open(&f, set);
     for (size_t i = 0; i < text.n; i++)
-        feed(&s, view_slice(text, i, i + 1), &out);
-    assert_int_equal(guard_stream_release(&s, &out), 0);
-    assert_int_equal(guard_stream_held(&s), 0);
-    check_output(&out, expected);
-    guard_stream_free(&s);
-    buf_free(&out);
+        feed(&f, view_slice(text, i, i + 1));
+    release(&f);
+    assert_int_equal(held(&f), 0);
+    check_output(&f, expected);
+    flow_close(&f);
 }
 
 struct text {
@@ -281,20 +302,17 @@ static void rf_05_a_spelling_in_lines_is_masked_as_a_whole(void **state) {
 static void rf_06_lines_that_are_no_folds_are_released(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 1 << 20);
-    guard_stream_init(&s, set);
+    struct flow f;
+    flow_open(&f, set);
     static const char *const lines[] = {"data: a-rather-long-word-here\n\n",
                                         "{\"k\":\"0123456789abcdef\"}\n", "step 3 of 4 done\n",
                                         "data: x\r\n\r\n"};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        feed(&s, view_str(lines[i]), &out);
-        assert_int_equal(guard_stream_held(&s), 0);
-        check_output(&out, view_str(lines[i]));
+        feed(&f, view_str(lines[i]));
+        assert_int_equal(held(&f), 0);
+        check_output(&f, view_str(lines[i]));
     }
-    guard_stream_free(&s);
-    buf_free(&out);
+    flow_close(&f);
     guard_set_free(set);
 }
 
@@ -327,22 +345,19 @@ static void a_whole_secret_in_any_spelling_counts_as_no_fragment(void **state) {
 static void each_fragment_counts_once_and_too_many_exceed_the_set(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
-    struct guard_stream s;
-    struct buf out;
+    struct flow f;
     char text[128];
-    buf_init(&out, 1 << 16);
     guard_set_count_fragments(set, 3, 1000);
-    guard_stream_init(&s, set);
+    flow_open(&f, set);
     size_t head = spelling_public_head(view_str(secret), 4, RUN);
     for (size_t i = 0; i < 3; i++)
         for (size_t again = 0; again < 50; again++)
-            feed(&s, view_str(fragment_at(head + i, head + i + RUN, text)), &out);
+            feed(&f, view_str(fragment_at(head + i, head + i + RUN, text)));
     assert_null(guard_set_exceeded(set));
-    size_t before = buf_len(&out);
-    assert_int_equal(
-        guard_stream_feed(&s, view_str(fragment_at(head + 3, head + 3 + RUN, text)), &out),
-        ERR_DENIED);
-    assert_int_equal(buf_len(&out), before);
+    size_t before = buf_len(&f.out);
+    struct view one_more = view_str(fragment_at(head + 3, head + 3 + RUN, text));
+    assert_int_equal(guard_stream_feed(&f.stream, one_more, &f.out), ERR_DENIED);
+    assert_int_equal(buf_len(&f.out), before);
     assert_string_equal(guard_set_exceeded(set), "key");
     /* It lasts its time from then on, also when the secret would be forgotten before; then all begins anew. */
     guard_set_expire(set, 99);
@@ -350,8 +365,7 @@ static void each_fragment_counts_once_and_too_many_exceed_the_set(void **state) 
     assert_string_equal(guard_set_exceeded(set), "key");
     guard_set_expire(set, 1099);
     assert_null(guard_set_exceeded(set));
-    guard_stream_free(&s);
-    buf_free(&out);
+    flow_close(&f);
     guard_set_free(set);
 }
 
@@ -360,21 +374,18 @@ static void a_fragment_in_pieces_counts_as_one_in_any_spelling(void **state) {
     uint8_t spelled[1024];
     for (size_t kind = 0; kind < SPELLINGS; kind++) {
         struct guard_set *set = set_of(jwt, NULL);
-        struct guard_stream s;
-        struct buf out;
-        buf_init(&out, 1 << 16);
+        struct flow f;
         guard_set_count_fragments(set, 1, 1000);
-        guard_stream_init(&s, set);
+        flow_open(&f, set);
         size_t n = spelling_write(kind, view_str(jwt), spelled);
         size_t cut = spelling_offset(kind, view_str(jwt), sizeof jwt - 6);
         for (size_t i = 0; i < cut && i < n; i++)
-            feed(&s, view_of(spelled + i, 1), &out);
-        feed(&s, VIEW(" x"), &out);
+            feed(&f, view_of(spelled + i, 1));
+        feed(&f, VIEW(" x"));
         assert_null(guard_set_exceeded(set));
         guard_set_count_fragments(set, 0, 1000);
         assert_string_equal(guard_set_exceeded(set), "key");
-        guard_stream_free(&s);
-        buf_free(&out);
+        flow_close(&f);
         guard_set_free(set);
     }
 }
@@ -516,50 +527,42 @@ static void a_part_counts_once_at_every_cut(void **state) {
     static uint8_t text[8192];
     static const size_t places[][3] = {{0, 0, 0},    {0, 3, 40},    {1500, 0, 1500},
                                        {700, 20, 0}, {3, 90, 1700}, {1100, 150, 1100}};
-    struct buf out;
-    buf_init(&out, 1 << 16);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         size_t n = folded_part(text, places[i][0], places[i][1], places[i][2]);
         for (size_t cut = 0; cut <= n; cut += n < 500 ? 1 : 41)
             for (size_t step = 1; step <= 64; step *= 64) {
                 struct guard_set *set = counting_set();
-                struct guard_stream s;
-                guard_stream_init(&s, set);
-                feed(&s, view_of(text, cut), &out);
+                struct flow f;
+                flow_open(&f, set);
+                feed(&f, view_of(text, cut));
                 for (size_t at = cut; step > 1 && at < n; at += step)
-                    feed(&s, view_slice(view_of(text, n), at, at + step), &out);
+                    feed(&f, view_slice(view_of(text, n), at, at + step));
                 if (step == 1)
-                    feed(&s, view_of(text + cut, n - cut), &out);
-                assert_int_equal(guard_stream_release(&s, &out), 0);
+                    feed(&f, view_of(text + cut, n - cut));
+                release(&f);
                 assert_true(has_counted(set, 1));
-                guard_stream_free(&s);
+                flow_close(&f);
                 guard_set_free(set);
-                buf_reset(&out);
             }
     }
-    buf_free(&out);
 }
 
 static void what_is_masked_of_a_stretched_part_is_counted(void **state) {
     (void)state;
     static uint8_t text[8192];
-    struct buf out;
-    buf_init(&out, 1 << 16);
     for (size_t folds = 300; folds < 900; folds += 33)
         for (size_t after = 0; after < 1400; after += folds == 300 + 33 * 4 ? 1 : 29) {
             struct guard_set *set = counting_set();
-            struct guard_stream s;
-            guard_stream_init(&s, set);
+            struct flow f;
+            flow_open(&f, set);
             size_t n = folded_part(text, 200, folds, after);
             for (size_t at = 0; at < n; at += n - after)
-                feed(&s, view_slice(view_of(text, n), at, at + n - after), &out);
-            feed(&s, VIEW(" end"), &out);
-            assert_int_equal(has_counted(set, 0), s.masked == 0);
-            guard_stream_free(&s);
+                feed(&f, view_slice(view_of(text, n), at, at + n - after));
+            feed(&f, VIEW(" end"));
+            assert_int_equal(has_counted(set, 0), f.stream.masked == 0);
+            flow_close(&f);
             guard_set_free(set);
-            buf_reset(&out);
         }
-    buf_free(&out);
 }
 
 /* Its beginning has left what a stream remembers when its end comes. */
@@ -570,41 +573,34 @@ static void a_long_whole_secret_in_a_long_word_counts_as_no_part(void **state) {
     for (size_t i = 0; i < sizeof value - 1; i++)
         value[i] = "ABCDEFGHJKLMNPQRSTUVWXYZabcdefghij0123456789"[(i * i * 7 + i / 3) % 44];
     value[sizeof value - 1] = '\0';
-    struct buf out;
-    buf_init(&out, 1 << 16);
     for (size_t kind = 0; kind < 4; kind++) {
         struct guard_set *set = set_of(value, NULL);
-        struct guard_stream s;
+        struct flow f;
         guard_set_count_fragments(set, 0, 1000);
-        guard_stream_init(&s, set);
+        flow_open(&f, set);
         memset(text, 'z', sizeof text);
         spelling_write(kind, view_str(value), text + 2000);
         for (size_t at = 0; at < sizeof text; at += 161)
-            feed(&s, view_slice(view_of(text, sizeof text), at, at + 161), &out);
-        assert_int_equal(guard_stream_release(&s, &out), 0);
-        assert_int_equal(s.masked, 1);
+            feed(&f, view_slice(view_of(text, sizeof text), at, at + 161));
+        release(&f);
+        assert_int_equal(f.stream.masked, 1);
         assert_null(guard_set_exceeded(set));
-        guard_stream_free(&s);
+        flow_close(&f);
         guard_set_free(set);
-        buf_reset(&out);
     }
-    buf_free(&out);
 }
 
 static void what_streams_hold_takes_no_room_from_secrets(void **state) {
     (void)state;
     struct guard_set *set = set_of(jwt, NULL);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 1 << 16);
+    struct flow f;
     size_t before = secret_in_use();
-    guard_stream_init(&s, set);
+    flow_open(&f, set);
     for (size_t i = 0; i < 2000; i++)
-        feed(&s, VIEW("z"), &out);
-    assert_true(guard_stream_held(&s) > 1000);
+        feed(&f, VIEW("z"));
+    assert_true(held(&f) > 1000);
     assert_int_equal(secret_in_use(), before);
-    guard_stream_free(&s);
-    buf_free(&out);
+    flow_close(&f);
     guard_set_free(set);
 }
 
@@ -657,41 +653,35 @@ static void a_foreign_jwt_with_the_same_header_is_left_alone(void **state) {
 static void rf_06_a_delimiter_releases_at_once(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 1 << 20);
-    guard_stream_init(&s, set);
-    feed(&s, VIEW("data: {\"delta\":\"Hel\"}\n\n"), &out);
-    assert_int_equal(guard_stream_held(&s), 0);
-    check_output(&out, VIEW("data: {\"delta\":\"Hel\"}\n\n"));
-    feed(&s, VIEW("data: hel"), &out);
-    assert_int_equal(guard_stream_held(&s), 3);
-    check_output(&out, VIEW("data: "));
-    assert_int_equal(guard_stream_release(&s, &out), 0);
-    assert_int_equal(guard_stream_held(&s), 0);
-    check_output(&out, VIEW("hel"));
-    guard_stream_free(&s);
-    buf_free(&out);
+    struct flow f;
+    flow_open(&f, set);
+    feed(&f, VIEW("data: {\"delta\":\"Hel\"}\n\n"));
+    assert_int_equal(held(&f), 0);
+    check_output(&f, VIEW("data: {\"delta\":\"Hel\"}\n\n"));
+    feed(&f, VIEW("data: hel"));
+    assert_int_equal(held(&f), 3);
+    check_output(&f, VIEW("data: "));
+    release(&f);
+    assert_int_equal(held(&f), 0);
+    check_output(&f, VIEW("hel"));
+    flow_close(&f);
     guard_set_free(set);
 }
 
 static void rf_06_no_more_is_held_than_a_constant(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
-    struct guard_stream s;
-    struct buf out;
+    struct flow f;
     static uint8_t text[100000];
-    buf_init(&out, 1 << 20);
-    guard_stream_init(&s, set);
+    flow_open(&f, set);
     memset(text, 'A', sizeof text);
     assert_int_equal(guard_set_hold(set), 1024);
     for (size_t i = 0; i < 50; i++) {
-        feed(&s, view_of(text, i * 997), &out);
-        assert_true(guard_stream_held(&s) <= 1024);
-        buf_reset(&out);
+        feed(&f, view_of(text, i * 997));
+        assert_true(held(&f) <= 1024);
+        buf_reset(&f.out);
     }
-    guard_stream_free(&s);
-    buf_free(&out);
+    flow_close(&f);
     guard_set_free(set);
 }
 
@@ -700,27 +690,24 @@ static void rf_06_what_a_timer_cut_is_still_masked_behind_the_cut(void **state) 
     struct guard_set *set = set_of(secret, NULL);
     struct view v = view_str(secret);
     size_t head = spelling_public_head(v, 4, RUN);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 4096);
+    struct flow f;
     for (size_t cut = 0; cut <= v.n; cut++) {
-        guard_stream_init(&s, set);
-        feed(&s, VIEW("a "), &out);
-        feed(&s, view_head(v, cut), &out);
-        assert_int_equal(guard_stream_release(&s, &out), 0);
-        feed(&s, view_skip(v, cut), &out);
-        feed(&s, VIEW(" b"), &out);
-        assert_int_equal(guard_stream_release(&s, &out), 0);
+        flow_open(&f, set);
+        feed(&f, VIEW("a "));
+        feed(&f, view_head(v, cut));
+        release(&f);
+        feed(&f, view_skip(v, cut));
+        feed(&f, VIEW(" b"));
+        release(&f);
         struct text t = {.n = 0};
         put(&t, VIEW("a "), false);
         put(&t, view_head(v, cut), cut >= head + RUN);
         put(&t, view_skip(v, cut), true);
         put(&t, VIEW(" b"), false);
-        check_output(&out, view_of(t.out, t.n));
-        assert_int_equal(s.masked, 1);
-        guard_stream_free(&s);
+        check_output(&f, view_of(t.out, t.n));
+        assert_int_equal(f.stream.masked, 1);
+        flow_close(&f);
     }
-    buf_free(&out);
     guard_set_free(set);
 }
 
@@ -728,73 +715,61 @@ static void rf_07_what_is_held_does_not_tell_what_matched(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
     uint8_t spelled[512], innocent[512];
-    struct buf out;
-    buf_init(&out, 4096);
     for (size_t kind = 0; kind < SPELLINGS; kind++) {
         size_t n = spelling_write(kind, view_str(secret), spelled);
         memset(innocent, '?', n);
-        struct guard_stream a, b;
-        guard_stream_init(&a, set);
-        guard_stream_init(&b, set);
+        struct flow a, b;
+        flow_open(&a, set);
+        flow_open(&b, set);
         for (size_t i = 0; i < n; i++) {
-            feed(&a, view_of(spelled + i, 1), &out);
-            size_t shown = buf_len(&out);
-            buf_reset(&out);
-            feed(&b, view_of(innocent + i, 1), &out);
-            assert_int_equal(buf_len(&out), shown);
-            assert_int_equal(guard_stream_held(&a), guard_stream_held(&b));
-            buf_reset(&out);
+            feed(&a, view_of(spelled + i, 1));
+            feed(&b, view_of(innocent + i, 1));
+            assert_int_equal(buf_len(&a.out), buf_len(&b.out));
+            assert_int_equal(held(&a), held(&b));
         }
-        guard_stream_free(&a);
-        guard_stream_free(&b);
+        flow_close(&a);
+        flow_close(&b);
     }
-    buf_free(&out);
     guard_set_free(set);
 }
 
 static void a_secret_that_is_lent_meanwhile_is_masked_as_well(void **state) {
     (void)state;
     struct guard_set *set = guard_set_new(8, RUN, 7);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 4096);
-    guard_stream_init(&s, set);
-    assert_true(guard_stream_idle(&s));
-    feed(&s, VIEW("first"), &out);
-    check_output(&out, VIEW("first"));
+    struct flow f;
+    flow_open(&f, set);
+    assert_true(guard_stream_idle(&f.stream));
+    feed(&f, VIEW("first"));
+    check_output(&f, VIEW("first"));
     assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 4, 50), 0);
-    assert_false(guard_stream_idle(&s));
+    assert_false(guard_stream_idle(&f.stream));
     struct text t = {.n = 0};
     put(&t, view_str(secret), true);
     put(&t, VIEW(" "), false);
-    feed(&s, view_of(t.in, t.n), &out);
-    check_output(&out, view_of(t.out, t.n));
+    feed(&f, view_of(t.in, t.n));
+    check_output(&f, view_of(t.out, t.n));
     assert_int_equal(guard_set_add(set, view_str(other), VIEW("key"), 0, 60), 0);
     t.n = 0;
     put(&t, view_str(other), true);
     put(&t, VIEW(" "), false);
-    feed(&s, view_of(t.in, t.n), &out);
-    check_output(&out, view_of(t.out, t.n));
-    guard_stream_free(&s);
-    buf_free(&out);
+    feed(&f, view_of(t.in, t.n));
+    check_output(&f, view_of(t.out, t.n));
+    flow_close(&f);
     guard_set_free(set);
 }
 
 static void a_stream_outlives_its_owners_reference(void **state) {
     (void)state;
     struct guard_set *set = set_of(secret, NULL);
-    struct guard_stream s;
-    struct buf out;
-    buf_init(&out, 4096);
-    guard_stream_init(&s, set);
+    struct flow f;
+    flow_open(&f, set);
     guard_set_free(set);
     struct text t = {.n = 0};
     put(&t, view_str(secret), true);
-    feed(&s, view_of(t.in, t.n), &out);
-    assert_int_equal(guard_stream_release(&s, &out), 0);
-    check_output(&out, view_of(t.out, t.n));
-    guard_stream_free(&s);
-    buf_free(&out);
+    feed(&f, view_of(t.in, t.n));
+    release(&f);
+    check_output(&f, view_of(t.out, t.n));
+    flow_close(&f);
 }
 
 /* ---- the set ---- */

@@ -30,6 +30,13 @@
 enum { TURNS = 20000 };
 #define SECOND UINT64_C(1000000000)
 
+/* A request's line and Host, without the blank line; one that waits for 100; an answer as egress_answers has it. */
+#define GET(path) "GET http://api.test" path " HTTP/1.1\r\nHost: api.test\r\n"
+#define EXPECTING                                                                                  \
+    "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 4\r\nExpect: "            \
+    "100-continue\r\n\r\n"
+#define ANSWER(status, rest) "HTTP/1.1 " status "\r\nx-from: upstream\r\n" rest
+
 struct heard {
     struct heard *next;
     uint16_t type;
@@ -123,7 +130,7 @@ static void world_free(struct world *w) {
     free(w);
 }
 
-/* For tests that need nothing special. */
+/* For tests that need nothing special: WITH_WORLD. */
 __attribute__((unused)) static int world_setup(void **state) {
     struct world *w = world_new();
     world_start(w, NULL, 0);
@@ -135,6 +142,8 @@ __attribute__((unused)) static int world_teardown(void **state) {
     world_free(*state);
     return 0;
 }
+
+#define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 /* ---- running ---- */
 
@@ -154,6 +163,13 @@ static void world_turn(struct world *w) {
 static void world_settle(struct world *w) {
     for (int i = 0; i < 10; i++)
         world_turn(w);
+}
+
+/* What is swept when so much time has gone by. */
+__attribute__((unused)) static void world_later(struct world *w, uint64_t seconds) {
+    world_settle(w);
+    proxy_sweep(w->proxy, loop_now(w->loop) + seconds * SECOND);
+    world_settle(w);
 }
 
 /* ---- the client's side ---- */
@@ -316,6 +332,14 @@ static struct told_request *egress_hears_request(struct world *w) {
 static enum reason egress_hears_reason(struct world *w, uint16_t type) {
     struct reader r = reader_of(heard_view(egress_hears(w, type)));
     return (enum reason)read_u16(&r);
+}
+
+/* Asks for text and gives the exchange's id, once egress was told all of it. */
+__attribute__((unused)) static uint32_t client_asks(struct world *w, int fd, const char *text) {
+    client_say(w, fd, text);
+    uint32_t id = egress_hears_request(w)->id;
+    assert_int_equal(egress_hears(w, LANE_END)->id, id);
+    return id;
 }
 
 struct told_malformed {

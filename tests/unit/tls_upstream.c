@@ -1,0 +1,436 @@
+/* TLS towards upstreams: which certificates, revocations and protocols our client takes. */
+#include "tests/unit/tls_ends.h"
+
+#include <openssl/ocsp.h>
+
+/* ---- upstream certificates (TU-01 to TU-04, TU-06) ---- */
+
+/* What a server with this leaf and these certificates above it makes of our client. */
+static const char *verdict_at(const struct certificate *c, struct certificate *const *above,
+                              size_t n, const char *name, struct view address) {
+    static char text[200];
+    int fd[2];
+    struct peer p;
+    make_pair(fd);
+    peer_new(&p, TLS_server_method(), -1);
+    assert_int_equal(SSL_CTX_use_certificate(p.ctx, c->x), 1);
+    assert_int_equal(SSL_CTX_use_PrivateKey(p.ctx, c->key), 1);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(SSL_CTX_add1_chain_cert(p.ctx, above[i]->x), 1);
+    peer_start(&p, fd[1]);
+    SSL_set_accept_state(p.ssl);
+    struct tls *t = tls_connect(client, fd[0], name, address, NULL);
+    assert_non_null(t);
+    enum tls_result r = shake_with_peer(t, &p);
+    snprintf(text, sizeof text, "%s",
+             r == TLS_DONE     ? "good"
+             : r == TLS_FAILED ? tls_error(t)
+                               : "?");
+    tls_free(t);
+    peer_free(&p);
+    close_pair(fd);
+    return text;
+}
+
+static const char *verdict(const struct wish *w) {
+    struct certificate c = certificate_make(w);
+    struct certificate *above[] = {&middle};
+    const char *text = verdict_at(&c, above, 1, NAME, NO_ADDRESS);
+    certificate_free(&c);
+    return text;
+}
+
+static void test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named(void **state) {
+    (void)state;
+    const struct certificate *m = &middle, *u = &unknown_root;
+    const struct {
+        struct wish wish;
+        const char *verdict;
+    } cases[] = {
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m}, "good"},
+        {{.cn = "x", .san = "DNS:API.allowed.TEST", .issuer = m}, "good"},
+        {{.cn = "x", .san = "DNS:*.allowed.test", .issuer = m}, "good"},
+        {{.cn = "x", .san = "DNS:other.test,DNS:" NAME, .issuer = m, .eku = "serverAuth"}, "good"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .rsa_bits = 2048}, "good"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .from = -2 * DAY, .to = -DAY},
+         "the upstream's certificate has expired"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .from = DAY, .to = 2 * DAY},
+         "the upstream's certificate is not yet valid"},
+        {{.cn = "x", .san = "DNS:" NAME},
+         "the upstream's certificate is self-signed and no trust anchor"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = u},
+         "no chain to a trust anchor: the upstream's authority is unknown, or the upstream did not "
+         "send the certificate in between"},
+        {{.cn = "x", .san = "DNS:other.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .issuer = m}, "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "DNS:other.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "IP:127.0.0.1", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = NAME, .san = "email:a@" NAME, .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:a*.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*pi.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:api.*.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:*.api.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:.allowed.test", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:" NAME ".", .issuer = m},
+         "the upstream's certificate is for another host"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .eku = "clientAuth"},
+         "the upstream's certificate is not for servers"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .sha1 = true},
+         "a signature in the upstream's chain is by a hash that is too weak"},
+        {{.cn = "x", .san = "DNS:" NAME, .issuer = m, .rsa_bits = 1024},
+         "the upstream's key is too weak"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *text = verdict(&cases[i].wish);
+        if (strcmp(text, cases[i].verdict) != 0)
+            fail_msg("case %zu: %s, not %s", i, text, cases[i].verdict);
+    }
+}
+
+static void test_tu_04_a_nul_in_a_name_ends_nothing(void **state) {
+    (void)state;
+    GENERAL_NAME *name = GENERAL_NAME_new();
+    ASN1_IA5STRING *text = ASN1_IA5STRING_new();
+    ASN1_STRING_set(text, NAME "\0.evil.test", sizeof NAME "\0.evil.test" - 1);
+    GENERAL_NAME_set0_value(name, GEN_DNS, text);
+    struct wish w = {.cn = NAME, .issuer = &middle, .names = sk_GENERAL_NAME_new_null()};
+    sk_GENERAL_NAME_push(w.names, name);
+    assert_string_not_equal(verdict(&w), "good");
+}
+
+static void test_tu_01_an_expired_certificate_above_the_leaf_is_refused(void **state) {
+    (void)state;
+    struct certificate old = certificate_make(&(struct wish){
+        .cn = "old middle", .issuer = &root, .ca = true, .from = -2 * DAY, .to = -DAY});
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &old});
+    struct certificate *above[] = {&old};
+    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS),
+                        "a certificate above the upstream's has expired");
+    certificate_free(&c);
+    certificate_free(&old);
+}
+
+static void test_a_leaf_cannot_sign_another(void **state) {
+    (void)state;
+    struct certificate no_ca =
+        certificate_make(&(struct wish){.cn = "no ca", .san = "DNS:evil.test", .issuer = &root});
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &no_ca});
+    struct certificate *above[] = {&no_ca};
+    assert_string_equal(verdict_at(&c, above, 1, NAME, NO_ADDRESS),
+                        "the upstream's certificate was issued by what is no authority");
+    certificate_free(&c);
+    certificate_free(&no_ca);
+}
+
+static void test_tu_10_more_certificates_than_the_limit_are_refused(void **state) {
+    (void)state;
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate *above[] = {&middle, &root, &unknown_root, &unknown_root};
+    assert_string_equal(verdict_at(&c, above, MAX_CHAIN - 1, NAME, NO_ADDRESS), "good");
+    assert_string_equal(verdict_at(&c, above, MAX_CHAIN, NAME, NO_ADDRESS),
+                        "the upstream sent too many certificates");
+    certificate_free(&c);
+}
+
+static void test_an_address_needs_a_certificate_for_the_address(void **state) {
+    (void)state;
+    static const struct {
+        const char *san;
+        struct view address;
+        const char *name, *verdict;
+    } cases[] = {
+        {"IP:127.0.0.1", VIEW("\x7f\0\0\1"), "127.0.0.1", "good"},
+        {"IP:127.0.0.2", VIEW("\x7f\0\0\1"), "127.0.0.1",
+         "the upstream's certificate is for another host"},
+        {"DNS:127.0.0.1", VIEW("\x7f\0\0\1"), "127.0.0.1",
+         "the upstream's certificate is for another host"},
+        {"IP:::1", VIEW("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"), "::1", "good"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct certificate c = certificate_make(
+            &(struct wish){.cn = "127.0.0.1", .san = cases[i].san, .issuer = &middle});
+        struct certificate *above[] = {&middle};
+        assert_string_equal(verdict_at(&c, above, 1, cases[i].name, cases[i].address),
+                            cases[i].verdict);
+        certificate_free(&c);
+    }
+}
+
+static void test_a_name_that_openssl_reads_as_a_pattern_is_never_connected(void **state) {
+    (void)state;
+    assert_null(tls_connect(client, 0, ".allowed.test", NO_ADDRESS, NULL));
+    assert_null(tls_connect(client, 0, "", NO_ADDRESS, NULL));
+}
+
+static void test_anchors_that_cannot_be_read_make_no_client(void **state) {
+    (void)state;
+    assert_null(tls_client_new(NO_ADDRESS, 4));
+    assert_null(tls_client_new(VIEW("no certificate"), 4));
+    assert_null(
+        tls_client_new(VIEW("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"), 4));
+}
+
+static void test_anchors_with_one_name_and_several_keys_are_all_tried(void **state) {
+    (void)state;
+    struct certificate other = certificate_make(&(struct wish){.cn = "root", .ca = true});
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &root});
+    struct tls_client *before = client;
+    for (int order = 0; order < 2; order++) {
+        struct buf pem;
+        buf_init(&pem, 1 << 20);
+        put_pem(&pem, order ? &root : &other);
+        put_pem(&pem, order ? &other : &root);
+        put_pem(&pem, &other);
+        client = tls_client_new(buf_view(&pem), MAX_CHAIN);
+        assert_non_null(client);
+        for (int again = 0; again < 2; again++)
+            assert_string_equal(verdict_at(&c, NULL, 0, NAME, NO_ADDRESS), "good");
+        tls_client_free(client);
+        buf_free(&pem);
+    }
+    client = before;
+    certificate_free(&c);
+    certificate_free(&other);
+}
+
+/* ---- revocation (TU-05) ---- */
+
+static struct {
+    uint8_t *p;
+    int n;
+} stapled;
+
+static int give_staple(SSL *ssl, void *arg) {
+    (void)arg;
+    if (!stapled.p)
+        return SSL_TLSEXT_ERR_NOACK;
+    SSL_set_tlsext_status_ocsp_resp(ssl, OPENSSL_memdup(stapled.p, (size_t)stapled.n), stapled.n);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+/* What `signer` says of c; since: seconds from now. */
+static void make_staple(const struct certificate *c, const struct certificate *signer, int status,
+                        long since) {
+    OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
+    OCSP_CERTID *id = OCSP_cert_to_id(EVP_sha1(), c->x, middle.x);
+    ASN1_TIME *from = X509_gmtime_adj(NULL, since), *to = X509_gmtime_adj(NULL, since + DAY);
+    OCSP_basic_add1_status(basic, id, status, 0, status == V_OCSP_CERTSTATUS_REVOKED ? from : NULL,
+                           from, to);
+    assert_int_equal(OCSP_basic_sign(basic, signer->x, signer->key, EVP_sha256(), NULL, 0), 1);
+    OCSP_RESPONSE *response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
+    stapled.p = NULL;
+    stapled.n = i2d_OCSP_RESPONSE(response, &stapled.p);
+    ASN1_TIME_free(from);
+    ASN1_TIME_free(to);
+    OCSP_CERTID_free(id);
+    OCSP_BASICRESP_free(basic);
+    OCSP_RESPONSE_free(response);
+}
+
+static const char *verdict_stapled(const struct certificate *c, int version) {
+    static char text[200];
+    int fd[2];
+    struct peer p;
+    make_pair(fd);
+    peer_new(&p, TLS_server_method(), -1);
+    SSL_CTX_set_max_proto_version(p.ctx, version);
+    SSL_CTX_use_certificate(p.ctx, c->x);
+    SSL_CTX_use_PrivateKey(p.ctx, c->key);
+    SSL_CTX_add1_chain_cert(p.ctx, middle.x);
+    SSL_CTX_set_tlsext_status_cb(p.ctx, give_staple);
+    peer_start(&p, fd[1]);
+    SSL_set_accept_state(p.ssl);
+    struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+    snprintf(text, sizeof text, "%s", shake_with_peer(t, &p) == TLS_DONE ? "good" : tls_error(t));
+    tls_free(t);
+    peer_free(&p);
+    close_pair(fd);
+    OPENSSL_free(stapled.p);
+    stapled.p = NULL;
+    return text;
+}
+
+static void test_tu_05_what_is_stapled_counts(void **state) {
+    (void)state;
+    const char *revoked = "the upstream's certificate is revoked";
+    const char *missing =
+        "the upstream's certificate must come with a good OCSP answer, and does not";
+    static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    struct certificate plain =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate must = certificate_make(&(struct wish){
+        .cn = "x", .san = "DNS:" NAME, .issuer = &middle, .feature = "status_request"});
+    for (size_t i = 0; i < COUNT(versions); i++) {
+        int v = versions[i];
+        assert_string_equal(verdict_stapled(&plain, v), "good");
+        assert_string_equal(verdict_stapled(&must, v), missing);
+        make_staple(&plain, &middle, V_OCSP_CERTSTATUS_GOOD, -60);
+        assert_string_equal(verdict_stapled(&plain, v), "good");
+        make_staple(&must, &middle, V_OCSP_CERTSTATUS_GOOD, -60);
+        assert_string_equal(verdict_stapled(&must, v), "good");
+        make_staple(&plain, &middle, V_OCSP_CERTSTATUS_REVOKED, -60);
+        assert_string_equal(verdict_stapled(&plain, v), revoked);
+        make_staple(&plain, &middle, V_OCSP_CERTSTATUS_REVOKED, -10 * DAY);
+        assert_string_equal(verdict_stapled(&plain, v), revoked);
+        make_staple(&must, &middle, V_OCSP_CERTSTATUS_GOOD, -10 * DAY);
+        assert_string_equal(verdict_stapled(&must, v), missing);
+        make_staple(&must, &middle, V_OCSP_CERTSTATUS_UNKNOWN, -60);
+        assert_string_equal(verdict_stapled(&must, v), missing);
+        make_staple(&must, &unknown_root, V_OCSP_CERTSTATUS_GOOD, -60);
+        assert_string_equal(verdict_stapled(&must, v), missing);
+        make_staple(&must, &must, V_OCSP_CERTSTATUS_GOOD, -60);
+        assert_string_equal(verdict_stapled(&must, v), missing);
+        make_staple(&plain, &middle, V_OCSP_CERTSTATUS_GOOD, -60); /* of another certificate */
+        assert_string_equal(verdict_stapled(&must, v), missing);
+    }
+    certificate_free(&plain);
+    certificate_free(&must);
+}
+
+/* ---- upstream protocols (TU-06 to TU-08, TU-11) ---- */
+
+static void test_tu_06_nothing_below_tls_1_2_is_spoken(void **state) {
+    (void)state;
+    static const struct {
+        int version;
+        const char *ciphers;
+        enum tls_result result;
+    } cases[] = {
+        {TLS1_1_VERSION, "ALL:eNULL:@SECLEVEL=0", TLS_FAILED},
+        {TLS1_VERSION, "ALL:eNULL:@SECLEVEL=0", TLS_FAILED},
+        {TLS1_2_VERSION, "eNULL:@SECLEVEL=0", TLS_FAILED},
+        {TLS1_2_VERSION, "ADH:AECDH:@SECLEVEL=0", TLS_FAILED},
+        {TLS1_2_VERSION, "ECDHE-ECDSA-AES128-GCM-SHA256", TLS_DONE},
+        {TLS1_3_VERSION, "ALL", TLS_DONE},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int fd[2];
+        struct peer p;
+        make_pair(fd);
+        peer_new(&p, TLS_server_method(), -1);
+        SSL_CTX_set_max_proto_version(p.ctx, cases[i].version);
+        assert_int_equal(SSL_CTX_set_cipher_list(p.ctx, cases[i].ciphers), 1);
+        server_identity(&p);
+        peer_start(&p, fd[1]);
+        SSL_set_accept_state(p.ssl);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        if (shake_with_peer(t, &p) != cases[i].result)
+            fail_msg("case %zu: %s", i, tls_error(t));
+        if (cases[i].result == TLS_DONE)
+            assert_string_equal(tls_version(t),
+                                cases[i].version == TLS1_3_VERSION ? "TLSv1.3" : "TLSv1.2");
+        tls_free(t);
+        peer_free(&p);
+        close_pair(fd);
+    }
+}
+
+static int choose(SSL *ssl, const unsigned char **out, unsigned char *n, const unsigned char *in,
+                  unsigned in_n, void *arg) {
+    (void)ssl;
+    (void)in;
+    (void)in_n;
+    *out = arg;
+    *n = (unsigned char)strlen(arg);
+    return SSL_TLSEXT_ERR_OK;
+}
+
+static void test_tu_08_only_what_we_offered_may_be_chosen(void **state) {
+    (void)state;
+    static const struct {
+        char protocol[16];
+        enum tls_result result;
+    } cases[] = {{"http/1.1", TLS_DONE},
+                 {"h2", TLS_FAILED},
+                 {"http/1.0", TLS_FAILED},
+                 {"spdy/3", TLS_FAILED},
+                 {"http/1.11", TLS_FAILED}};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        int fd[2];
+        struct peer p;
+        make_pair(fd);
+        peer_new(&p, TLS_server_method(), -1);
+        SSL_CTX_set_alpn_select_cb(p.ctx, choose, (void *)(uintptr_t)cases[i].protocol);
+        server_identity(&p);
+        peer_start(&p, fd[1]);
+        SSL_set_accept_state(p.ssl);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        assert_int_equal(shake_with_peer(t, &p), cases[i].result);
+        tls_free(t);
+        peer_free(&p);
+        close_pair(fd);
+    }
+}
+
+static void test_tu_07_and_11_a_peer_that_speaks_something_else_fails(void **state) {
+    (void)state;
+    static const char *const said[] = {"HTTP/1.1 400 Bad Request\r\n\r\n", "220 mail ESMTP\r\n",
+                                       "\x15\x03\x01\x00\x02\x02\x28", "\x16\x03\x03\x00\x01\x02"};
+    for (size_t i = 0; i < COUNT(said); i++) {
+        int fd[2];
+        size_t n;
+        make_pair(fd);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        assert_int_equal(tls_handshake(t), TLS_WANT_READ);
+        size_t size = i < 2 ? strlen(said[i]) : 7 - (i - 2);
+        assert_int_equal(write(fd[1], said[i], size), size);
+        enum tls_result r = tls_handshake(t);
+        if (r == TLS_WANT_READ) {
+            shutdown(fd[1], SHUT_WR);
+            r = tls_handshake(t);
+        }
+        assert_true(r == TLS_FAILED || (r == TLS_CUT && i == 3));
+        assert_null(strstr(tls_error(t), "mail"));
+        assert_int_equal(tls_handshake(t), r); /* it stays so, and nothing is written */
+        assert_int_equal(tls_write(t, VIEW("secret"), &n), r);
+        assert_int_equal(n, 0);
+        tls_free(t);
+        close_pair(fd);
+    }
+}
+
+static void test_a_peer_that_leaves_during_the_handshake_cuts_it(void **state) {
+    (void)state;
+    struct ends e;
+    open_ends(&e, NAME, NULL);
+    assert_int_equal(tls_handshake(e.c), TLS_WANT_READ);
+    close(e.fd[1]);
+    e.fd[1] = -1;
+    assert_int_equal(tls_handshake(e.c), TLS_CUT);
+    close_ends(&e);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named),
+        cmocka_unit_test(test_tu_04_a_nul_in_a_name_ends_nothing),
+        cmocka_unit_test(test_tu_01_an_expired_certificate_above_the_leaf_is_refused),
+        cmocka_unit_test(test_a_leaf_cannot_sign_another),
+        cmocka_unit_test(test_tu_10_more_certificates_than_the_limit_are_refused),
+        cmocka_unit_test(test_an_address_needs_a_certificate_for_the_address),
+        cmocka_unit_test(test_a_name_that_openssl_reads_as_a_pattern_is_never_connected),
+        cmocka_unit_test(test_anchors_that_cannot_be_read_make_no_client),
+        cmocka_unit_test(test_anchors_with_one_name_and_several_keys_are_all_tried),
+        cmocka_unit_test(test_tu_05_what_is_stapled_counts),
+        cmocka_unit_test(test_tu_06_nothing_below_tls_1_2_is_spoken),
+        cmocka_unit_test(test_tu_08_only_what_we_offered_may_be_chosen),
+        cmocka_unit_test(test_tu_07_and_11_a_peer_that_speaks_something_else_fails),
+        cmocka_unit_test(test_a_peer_that_leaves_during_the_handshake_cuts_it),
+    };
+    return cmocka_run_group_tests(tests, ends_setup, ends_teardown);
+}

@@ -273,6 +273,23 @@ def p7_a_hostile_egress_gets_no_secret_for_another_host(stage):
     denied(stage, "egress:lease=a/demo-key@open.allowed.test:%d" % stage.port)
 
 
+def p10_a_hostile_egress_that_spoils_its_audit_stream_ends_only_its_own_lane(stage):
+    for packet in ("packet=nonsense", "packet"):
+        before = len([r for r in stage.place.records() if r.get("event") == "bad_producer"])
+        stage.misbehave("egress:1/" + packet)
+        try:
+            # It does so again and again, and is started again, with another stream each time.
+            assert stage.lines(r"egress 1 ended[^\0]*egress 1 ended"), stage.place.log()[stage.from_:][-500:]
+            text = stage.place.log()[stage.from_:]
+            for role in ("broker", "ca", "dialer", "audit", "control"):
+                assert "parent: warn: %s ended" % role not in text, text[-800:]
+            assert is_served(stage.place, "b"), "the other lane is not served"
+        finally:
+            stage.end()
+        events = [r["producer"] for r in stage.place.records() if r.get("event") == "bad_producer"]
+        assert len(events) > before + 1 and set(events) == {"egress 1"}, events
+
+
 TESTS = [f for n, f in globals().items() if re.match(r"p\d+_a_hostile", n)]
 
 

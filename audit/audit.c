@@ -199,6 +199,8 @@ static void peer_bad(struct peer *p) {
     record_str(r, FIELD_PRODUCER, p->origin);
     record_number(r, FIELD_LANE, p->lane);
     event_put(a);
+    /* Its socket goes with it: what it had sent before counts. */
+    (void)flush_now(a);
     child_bad_peer(a->child, p->role, p->lane);
     peer_free(p);
 }
@@ -215,13 +217,11 @@ static enum turn read_packet(struct peer *p) {
         return TURN_AGAIN;
     if (n < 0 && errno == EAGAIN)
         return TURN_EMPTY;
-    if (n <= 0) {
-        peer_free(p);
-        return TURN_GONE;
-    }
-    p->in_hand++;
+    if (n > 0)
+        p->in_hand++;
     loop_defer(a->loop, &a->flush);
-    if ((size_t)n > RECORD_PACKET_SIZE ||
+    /* No end of it is ever closed, so that nothing is an empty packet. */
+    if (n <= 0 || (size_t)n > RECORD_PACKET_SIZE ||
         ledger_take(a->ledger, p->producer, view_of(a->packet, (size_t)n)) != 0) {
         peer_bad(p);
         return TURN_GONE;

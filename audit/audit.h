@@ -4,8 +4,10 @@
  * Run by the parent, one for the whole daemon. It alone holds the audit directory and the key that
  * signs heads. PARENT_PEER brings the reading end of a producer's SOCK_SEQPACKET socket with its
  * role, lane and name; the parent keeps a copy. Packets stay in the kernel until they are written, so
- * that an audit that was killed loses nothing: its successor reads on, and passes over what stands in the log. Packets are those of audit/record.h; a producer that
- * sends another's name, a number twice or bytes that are no record is read no more, and reported.
+ * that an audit that was killed loses nothing: its successor reads on, and passes over what stands in
+ * the log. Packets are those of audit/record.h; a producer that sends another's name, a number twice or
+ * bytes that are no record is read no more, and reported: the parent ends it, and its successor writes to
+ * another socket.
  *
  * When the disk fails it stops reading ('D' to every producer: refuse), tries again every second,
  * and reads on after success ('U'). No record is dropped. With `audit durable` it tells each producer

@@ -17,12 +17,15 @@ enum {
     /* What a packet may need: each byte as an escape of six, and two events with it: a new epoch and a gap. */
     PACKET_LINES_MAX =
         6 * RECORD_PACKET_SIZE + RECORDS_A_PACKET * LINE_FRAME_MAX + 2 * LINE_MAX_BYTES,
+    EARLIER_MAX = 8,
 };
 
 struct producer {
     char origin[RECORD_ORIGIN_MAX + 1];
     bool known; /* a record of it stands in the log */
     bool again; /* nothing came since the log was opened: what it has may come again */
+    uint64_t earlier[EARLIER_MAX]; /* the last epochs before this one that were in the log */
+    size_t n_earlier;
     uint64_t epoch, number;
     uint64_t written_epoch, written; /* as far as ledger_flush came */
 };
@@ -197,6 +200,13 @@ bool ledger_has_room(const struct ledger *l) {
     return buf_room(&l->pending) > PACKET_LINES_MAX;
 }
 
+static bool was_there(const struct producer *p, uint64_t epoch) {
+    for (size_t i = 0; i < p->n_earlier && i < EARLIER_MAX; i++)
+        if (p->earlier[i] == epoch)
+            return true;
+    return false;
+}
+
 int ledger_take(struct ledger *l, size_t producer, struct view packet) {
     struct producer *p = &l->producers[producer];
     struct record_packet k;
@@ -208,6 +218,8 @@ int ledger_take(struct ledger *l, size_t producer, struct view packet) {
     bool same = p->known && f.epoch == p->epoch;
     uint64_t expected = same ? p->number + 1 : 1;
     int result = 0;
+    if (p->again && !same && was_there(p, f.epoch))
+        return 0;
     while (p->again && same && f.number < expected)
         if ((result = record_next(&k, &f)) != 0)
             return result == ERR_MISSING ? 0 : ERR_BAD;
@@ -389,6 +401,8 @@ static void on_line(void *ctx, const struct chain_line *line) {
         ledger_producer(l, origin, &at) != 0)
         return;
     struct producer *p = &l->producers[at];
+    if (p->known && p->epoch != line->epoch)
+        p->earlier[p->n_earlier++ % EARLIER_MAX] = p->epoch;
     p->known = p->again = true;
     p->epoch = p->written_epoch = line->epoch;
     p->number = p->written = line->n;

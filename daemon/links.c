@@ -76,6 +76,12 @@ static void connect_both(struct process *x, struct process *y) {
     }
 }
 
+void links_send_records(struct process *audit, const struct process *of) {
+    if (of->audit_read >= 0)
+        links_send_peer(audit, of->role, of->lane, view_str(of->origin),
+                        fcntl(of->audit_read, F_DUPFD_CLOEXEC, 0));
+}
+
 /* Audit gets the reading ends of all streams, everybody else a writing end of its own. */
 static void hand_out_audit(struct process *of) {
     struct process *audit = of->parent->processes;
@@ -83,9 +89,7 @@ static void hand_out_audit(struct process *of) {
         audit = audit->next;
     if (of == audit) {
         for (struct process *each = of->parent->processes; each; each = each->next)
-            if (each->audit_read >= 0)
-                links_send_peer(of, each->role, each->lane, view_str(each->origin),
-                                fcntl(each->audit_read, F_DUPFD_CLOEXEC, 0));
+            links_send_records(of, each);
         for (struct process *each = of->parent->processes; each; each = each->next)
             if (each != of && each->state == PROCESS_UP && each->audit_write >= 0)
                 links_send_peer(each, ROLE_AUDIT, 0, (struct view){NULL, 0},

@@ -11,6 +11,8 @@
 bool links_may_talk(const struct process *x, const struct process *y);
 /* of is up: connects it with every process that is up too, and hands it its audit stream. */
 void links_make(struct process *of);
+/* Audit gets the reading end of another's stream. */
+void links_send_records(struct process *audit, const struct process *of);
 /* of is gone: those that had a channel with it are told. */
 void links_lost(struct process *of);
 /* Sends one end of something to a process. fd is taken over. */

@@ -96,12 +96,19 @@ static int take_bad_peer(void *ctx, struct channel *ch, struct message *m) {
     uint32_t lane = read_u32(&r);
     struct process *bad =
         read_done(&r) && role < ROLE_COUNT ? process_find(of->parent, (enum role)role, lane) : NULL;
-    if (!bad || !links_may_talk(of, bad))
+    bool records =
+        bad && of->role == ROLE_AUDIT && bad->role != ROLE_PARENT && bad->audit_read >= 0;
+    if (!bad || !(records || links_may_talk(of, bad)))
         return ERR_BAD;
     log_warn("%s says that %s broke the contract between them: it is started anew", of->origin,
              bad->origin);
     record_event(of->parent, "role_misbehaved", bad->origin);
     process_kill(bad);
+    /* What it has sent will never be read, and neither would what its successor sends behind it. */
+    if (records) {
+        process_renew_records(bad);
+        links_send_records(of, bad);
+    }
     if (bad->state == PROCESS_ASLEEP)
         start_asleep_again(bad);
     return 0;

@@ -36,8 +36,8 @@ static int record_pair(int pair[2]) {
 struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     struct process *of = calloc(1, sizeof *of), **at = &p->processes;
     int pair[2] = {-1, -1};
-    if (!of || (role != ROLE_PROXY && role != ROLE_INSPECT && role != ROLE_AUDIT &&
-                record_pair(pair) != 0)) {
+    bool records = role != ROLE_PROXY && role != ROLE_INSPECT && role != ROLE_AUDIT;
+    if (!of || (records && record_pair(pair) != 0)) {
         log_fatal("no memory or descriptors for %s", role_name(role));
         exit(1);
     }
@@ -58,6 +58,16 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
         at = &(*at)->next;
     *at = of;
     return of;
+}
+
+void process_renew_records(struct process *of) {
+    int pair[2] = {-1, -1};
+    close(of->audit_read);
+    close(of->audit_write);
+    if (record_pair(pair) != 0)
+        log_warn("%s: no descriptors for its audit records: it can have none", of->origin);
+    of->audit_read = pair[0];
+    of->audit_write = pair[1];
 }
 
 struct process *process_find(struct parent *p, enum role role, uint32_t lane) {

@@ -9,6 +9,11 @@
 
 /* Adds a row to the process table; never NULL (the parent does not start without memory). */
 struct process *process_add(struct parent *p, enum role role, uint32_t lane);
+/*
+ * Another audit stream for a process that has spoiled its own, and is killed. Without one, for want of
+ * descriptors, nothing is allowed to it.
+ */
+void process_renew_records(struct process *of);
 struct process *process_find(struct parent *p, enum role role, uint32_t lane);
 /* NULL unless that process of ours runs. */
 struct process *process_by_pid(struct parent *p, pid_t pid);

@@ -9,7 +9,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 /* Ids above any that ask.c gives in a test. */
 enum { HOSTILE_ID = 0xfffffff0u };
@@ -18,12 +21,16 @@ static struct view name, argument;
 static bool started;
 
 void hostile_plan(const struct role_args *args) {
+    char lane[16];
     struct view rest = view_str(args->misbehave);
     if (!view_starts(rest, VIEW("egress:")))
         return;
     rest = view_skip(rest, 7);
-    name = view_cut(&rest, '=');
     argument = rest;
+    name = view_cut(&argument, '=');
+    snprintf(lane, sizeof lane, "%u/", args->lane);
+    if (view_starts(name, view_str(lane)))
+        name = view_skip(name, strlen(lane));
 }
 
 static void report(long result) {
@@ -99,15 +106,16 @@ static void lease(struct lane *l) {
     channel_end(l->broker);
 }
 
+static void packet(struct lane *l) {
+    report(write(audit_writer_fd(l->audit.writer), argument.p, argument.n));
+}
+
 void hostile_start(struct lane *l) {
     static const struct {
         const char *name;
         void (*act)(struct lane *l);
-    } acts[] = {{"open-file", open_file},
-                {"socket", make_socket},
-                {"dial", dial},
-                {"leaf", leaf},
-                {"lease", lease}};
+    } acts[] = {{"open-file", open_file}, {"socket", make_socket}, {"dial", dial},
+                {"leaf", leaf},           {"lease", lease},        {"packet", packet}};
     if (started)
         return;
     started = true;

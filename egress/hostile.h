@@ -1,12 +1,13 @@
 /*
  * Hostile builds only (make HOSTILE=1): what egress would try if an attacker had taken it over.
- * role_args.misbehave names one thing, "egress:NAME=ARGUMENT"; the outcome is a log line,
+ * role_args.misbehave names one thing, "egress:NAME=ARGUMENT", or of one lane "egress:LANE/NAME=ARGUMENT"; the outcome is a log line,
  * "hostile: NAME: denied REASON" or "hostile: NAME: succeeded", unless seccomp ends the process.
  *
  *   open-file[=PATH], socket     system calls
  *   dial=HOST:PORT               a connection to a name or address that policy does not list
  *   leaf=HOST                    a leaf for such a name
  *   lease=SANDBOX/CREDENTIAL     a secret with a made-up placeholder, at the authority of dial
+ *   packet[=TEXT]                a packet to audit that holds no record, or nothing
  *
  * In other builds these are nothing.
  */

@@ -10,6 +10,8 @@ import socket
 import ssl
 import threading
 
+from place import Listener
+
 
 class Broken(Exception):
     pass
@@ -129,27 +131,17 @@ class Witness:
 
     def __init__(self):
         self.requests, self.broken, self.lock = [], [], threading.Lock()
-        self.servers = []
+        self.listeners = []
         self.port = self.listen()
 
     def listen(self, certificate=None):
         """One more port, with TLS when there is a certificate (paths of it and its key)."""
-        server = socket.create_server(("127.0.0.1", 0), backlog=64)
         context = None
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
-        self.servers.append(server)
-        threading.Thread(target=self._accept, args=(server, context), daemon=True).start()
-        return server.getsockname()[1]
-
-    def _accept(self, server, context):
-        while True:
-            try:
-                sock, _ = server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(sock, context), daemon=True).start()
+        self.listeners.append(Listener(lambda sock: self._serve(sock, context)))
+        return self.listeners[-1].port
 
     def _serve(self, sock, context):
         sock.settimeout(60)
@@ -200,5 +192,5 @@ class Witness:
         return not closes
 
     def close(self):
-        for server in self.servers:
-            server.close()
+        for listener in self.listeners:
+            listener.close()

@@ -9,6 +9,8 @@ import subprocess
 import threading
 from collections import defaultdict
 
+from place import Listener
+
 BIG = 100 << 20
 PIECE = bytes(range(256)) * 256  # 64 KiB
 BIG_SHA256 = hashlib.sha256(PIECE * (BIG // len(PIECE))).hexdigest()
@@ -69,17 +71,7 @@ class Server:
     def __init__(self, cert, key):
         self.handlers, self.context = {}, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(cert, key)
-        self.server = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                raw, _ = self.server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
+        self.port = Listener(self._serve).port
 
     def _serve(self, raw):
         try:

@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 
 from helpers import small_place
-from place import Refused, Report
+from place import Listener, Refused, Report
 
 SCANNER = shutil.which("testssl") or shutil.which("testssl.sh")
 HOST = "api.allowed.test"
@@ -33,17 +33,8 @@ class Forwarder:
 
     def __init__(self, place, authority):
         self.place, self.authority = place, authority
-        self.server = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                client, _ = self.server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+        self.listener = Listener(self._serve)
+        self.port = self.listener.port
 
     def _serve(self, client):
         try:
@@ -69,7 +60,7 @@ class Forwarder:
             sink.close()
 
     def close(self):
-        self.server.close()
+        self.listener.close()
 
 
 class Scan:
@@ -150,8 +141,7 @@ def main():
         report.end()
     with small_place(sandboxes=("a",)) as place:
         scan = Scan(place)
-        for test in TESTS:
-            report.run(test, scan)
+        report.run_all(TESTS, scan)
     report.end()
 
 

@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from http_clients import find_node, version_of
+from http_clients import version_of
 from registries import NAME, VERSION
 from world import SECRET, Sandbox, Skip, need
 

@@ -3,14 +3,13 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 
 import registries  # noqa: E402
 from helpers import SECRET, resident, small_place  # noqa: E402
-from place import Report  # noqa: E402, F401
+from place import Report, Skip  # noqa: E402, F401
 from servers import Api, Elsewhere, GitCgi, Server  # noqa: E402
 
 GIT_SECRET = "ghp-like-9aB8cD7eF6gH5iJ4kL3mN2oP1qR0"
@@ -48,10 +47,6 @@ service registries {
 sandbox own { grant api all; grant elsewhere all; grant git all; grant registries all }
 sandbox shared { grant api all; grant elsewhere all; grant git all; grant registries all }
 """
-
-
-class Skip(Exception):
-    """The client is not there."""
 
 
 class World:

@@ -24,7 +24,7 @@ import struct
 import threading
 import time
 
-from place import Resolver, free_port
+from place import Listener, Resolver, free_port
 
 TYPES = {"A": 1, "AAAA": 28}
 
@@ -97,8 +97,7 @@ class ScriptedResolver(Resolver):
     def __init__(self, answers):
         self.turns, self.tcp = {}, []
         super().__init__(answers, free_port())
-        self.server = socket.create_server(("127.0.0.1", self.port))
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.listener = Listener(self._converse, self.port)
 
     def script(self, lines):
         """lines: (name, type, words), words being (word, value)."""
@@ -115,20 +114,13 @@ class ScriptedResolver(Resolver):
             return [("code", "3")]
         return [(a, "") for a in self.answers.get(name, []) if (":" in a) == (kind == 28)]
 
-    def _read_question(self, query):
-        labels, at = [], 12
-        while query[at]:
-            labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
-            at += 1 + query[at]
-        kind = int.from_bytes(query[at + 1:at + 3], "big")
-        return ".".join(labels), kind, query[12:at + 5]
-
     def _answer(self, query, send, by_tcp):
-        name, kind, question = self._read_question(query)
+        name, kind, end = self.question(query)
+        kind = int.from_bytes(kind, "big")
         self.asked.append((name, kind))
         if by_tcp:
             self.tcp.append((name, kind))
-        answer = Answer(query, question, kind)
+        answer = Answer(query, query[12:end], kind)
         for word, value in self._words(name, kind):
             if word == "silent":
                 return
@@ -136,27 +128,13 @@ class ScriptedResolver(Resolver):
                 time.sleep(float(value))
             elif word == "first":
                 send(answer.bytes())
-                answer = Answer(query, question, kind)
+                answer = Answer(query, query[12:end], kind)
             elif not (by_tcp and word == "truncated"):
                 answer.take(word, value)
         send(answer.bytes())
 
-    def _serve(self):
-        while True:
-            try:
-                query, peer = self.socket.recvfrom(4096)
-            except OSError:
-                return
-            threading.Thread(target=self._answer, daemon=True,
-                             args=(query, lambda data, peer=peer: self.socket.sendto(data, peer), False)).start()
-
-    def _accept(self):
-        while True:
-            try:
-                stream, _ = self.server.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._converse, args=(stream,), daemon=True).start()
+    def take(self, query, send):
+        threading.Thread(target=self._answer, daemon=True, args=(query, send, False)).start()
 
     def _converse(self, stream):
         with stream, stream.makefile("rb") as f:
@@ -169,4 +147,4 @@ class ScriptedResolver(Resolver):
 
     def close(self):
         super().close()
-        self.server.close()
+        self.listener.close()

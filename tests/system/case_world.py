@@ -1,6 +1,5 @@
 """The world in which the cases of tests/system/cases are run: policy, secrets, sandboxes and names."""
 import base64
-import re
 
 from place import Place, Upstream
 
@@ -164,19 +163,13 @@ class World(Place):
     def tunnel(self, sandbox, authority, fields=b""):
         """c and d prove who they are at the listener that they share."""
         if sandbox in ("c", "d"):
-            proof = base64.b64encode(("%s:%s" % (sandbox, token(self, sandbox))).encode())
-            fields += b"Proxy-Authorization: Basic %s\r\n" % proof
+            fields += self.identity(sandbox)
             sandbox = "shared"
         return super().tunnel(sandbox, authority, fields)
 
     def __exit__(self, *ignored):
         self.clear.close()
         super().__exit__()
-
-
-def token(place, sandbox):
-    """The proxy token of a sandbox of the shared listener."""
-    return re.search("http://%s:([^@]*)@" % sandbox, place.sandboxes[sandbox]["variables"]["http_proxy"]).group(1)
 
 
 def values(place):
@@ -191,7 +184,7 @@ def values(place):
         "FORGE": "Authorization: Basic %s\\r\\n" % base64.b64encode(
             ("me:" + place.placeholder("a", "key-forge")).encode()).decode(),
         "PH_C": place.placeholder("c", "key-a"),
-        "TOKEN_C": token(place, "c"), "TOKEN_D": token(place, "d"),
+        "TOKEN_C": place.token("c"), "TOKEN_D": place.token("d"),
         "SECRET_A": SECRET_A, "SECRET_OTHER": SECRET_OTHER, "SECRET_BASIC": SECRET_BASIC, "ATTACKER": ATTACKER,
         "AUTH": "Authorization: Bearer %s" % place.placeholder("a", "key-a"),
         "HEAD": "Host: api.allowed.test:%s\\r\\nAuthorization: Bearer %s\\r\\n" % (port, place.placeholder("a", "key-a")),

@@ -61,6 +61,17 @@ def head(place, line, host="api.allowed.test", placeholder=None, fields=""):
         fields)).encode()
 
 
+def answer(body, fields=b""):
+    """What an upstream may say."""
+    return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
+
+
+def code(place, *args, stdin=None):
+    """The exit status of an operator's command."""
+    place.exeat(*args, stdin=stdin, check=False)
+    return place.last.returncode
+
+
 def open_tls(place, sandbox="a", host="api.allowed.test", fields=b""):
     """A client behind CONNECT and TLS, or None when the tunnel is refused or the handshake fails."""
     return place.tls(sandbox, "%s:%d" % (host, place.values["port"]), fields=fields)

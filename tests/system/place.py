@@ -2,6 +2,7 @@
 
 Everything is on loopback and is gone when the `with` block ends. Nothing of the machine is touched.
 """
+import base64
 import json
 import os
 import random
@@ -119,6 +120,29 @@ def read_message(stream, data=b""):
     return (message + rest[:need], rest[need:])
 
 
+class Listener:
+    """A TCP port on loopback, each of whose connections `serve` is given in a thread of its own."""
+
+    def __init__(self, serve, port=0, host="127.0.0.1", **how):
+        self.serve = serve
+        self.socket = socket.create_server((host, port), backlog=256, **how)
+        self.port = self.socket.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def close(self):
+        # A thread that waits in accept is not ended by close alone.
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
 class Upstream:
     """A server that records exactly what reached it and answers as it is told.
 
@@ -136,31 +160,17 @@ class Upstream:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self.context.load_cert_chain(cert, key)
             self.context.set_alpn_protocols(["http/1.1"])
-        self.server = socket.socket()
-        self.server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.server.bind(("127.0.0.1", port or 0))
-        self.server.listen(256)
-        self.port = self.server.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.listener = Listener(self._serve, port or 0)
+        self.port = self.listener.port
 
     def listen_everywhere(self):
         """On every address of both families instead, at the same port."""
-        self.server.shutdown(socket.SHUT_RDWR)
-        self.server.close()
-        self.server = socket.create_server(("::", self.port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=256)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self):
-        while True:
-            try:
-                raw, _ = self.server.accept()
-            except OSError:
-                return
-            with self.lock:
-                self.connections += 1
-            threading.Thread(target=self._serve, args=(raw,), daemon=True).start()
+        self.listener.close()
+        self.listener = Listener(self._serve, self.port, "::", family=socket.AF_INET6, dualstack_ipv6=True)
 
     def _serve(self, raw):
+        with self.lock:
+            self.connections += 1
         raw.settimeout(30)
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream, rest = raw, b""
@@ -194,7 +204,7 @@ class Upstream:
             self.connections = 0
 
     def close(self):
-        self.server.close()
+        self.listener.close()
 
 
 class Resolver:
@@ -213,16 +223,23 @@ class Resolver:
                 query, peer = self.socket.recvfrom(4096)
             except OSError:
                 return
-            labels, at = [], 12
-            while query[at]:
-                labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
-                at += 1 + query[at]
-            kind, end = query[at + 1:at + 3], at + 5
-            name = ".".join(labels).lower()
-            self.asked.append((name, int.from_bytes(kind, "big")))
-            reply = self.reply(query, name, kind, end)
-            if reply:
-                self.socket.sendto(reply, peer)
+            self.take(query, lambda data, peer=peer: self.socket.sendto(data, peer))
+
+    @staticmethod
+    def question(query):
+        """(name, type's two bytes, where the question ends)."""
+        labels, at = [], 12
+        while query[at]:
+            labels.append(query[at + 1:at + 1 + query[at]].decode("latin-1"))
+            at += 1 + query[at]
+        return ".".join(labels), query[at + 1:at + 3], at + 5
+
+    def take(self, query, send):
+        name, kind, end = self.question(query)
+        self.asked.append((name.lower(), int.from_bytes(kind, "big")))
+        reply = self.reply(query, name.lower(), kind, end)
+        if reply:
+            send(reply)
 
     def reply(self, query, name, kind, end):
         """The bytes to answer, or None for silence; end: of the question."""
@@ -367,6 +384,14 @@ class Place:
     def placeholder(self, sandbox, credential):
         return self.sandboxes[sandbox]["credentials"][credential]
 
+    def token(self, sandbox):
+        """What it shows at a shared listener: in its environment the proxy is http://NAME:TOKEN@HOST:PORT."""
+        return self.sandboxes[sandbox]["variables"]["https_proxy"].partition("@")[0].rpartition(":")[2]
+
+    def identity(self, sandbox):
+        """The field that shows it."""
+        return b"Proxy-Authorization: %s\r\n" % basic(sandbox, self.token(sandbox))
+
     def pids(self):
         """(role, lane) to pid of every process of the daemon that is there, by its status."""
         status = json.loads(self.exeat("status", "--json", check=False) or '{"processes":[]}')
@@ -458,6 +483,10 @@ class Place:
                                                               server_hostname=sni or host)
 
 
+def basic(name, password):
+    return b"Basic " + base64.b64encode(("%s:%s" % (name, password)).encode())
+
+
 def read_head(stream, data=b""):
     """(head with its blank line, rest)."""
     while b"\r\n\r\n" not in data:
@@ -482,11 +511,23 @@ def read_all(stream):
         data += more
 
 
+class Skip(Exception):
+    """What a test needs is not there; its text says what."""
+
+
+def need_root(to_do):
+    if os.getuid() != 0:
+        raise Skip("needs root, to " + to_do)
+
+
 class Report:
-    """Prints what run.py counts."""
+    """
+    Runs tests and prints what run.py counts. A test is a function whose name is a sentence, of a subject. EXEAT_CASE=TEXT
+    chooses those that have TEXT in the name of their function.
+    """
 
     def __init__(self):
-        self.failed = 0
+        self.failed, self.chosen = 0, os.environ.get("EXEAT_CASE", "")
 
     def ok(self, name):
         print("ok " + name, flush=True)
@@ -499,10 +540,12 @@ class Report:
         print("skip %s: %s" % (name, why), flush=True)
 
     def run(self, function, subject, where=None):
-        """A test is a function whose name is a sentence, of a subject; where: in which of several worlds."""
+        """where: in which of several worlds."""
         name = function.__name__.replace("_", " ") + (" (%s)" % where if where else "")
         try:
             function(subject)
+        except Skip as why:
+            self.skip(name, why)
         except AssertionError as failure:
             self.bad(name, failure if str(failure) else "line %d: an assertion" % traceback.extract_tb(failure.__traceback__)[-1].lineno)
         except Exception as failure:  # a broken test is a failing test
@@ -510,12 +553,23 @@ class Report:
         else:
             self.ok(name)
 
+    def run_all(self, tests, subject=None, where=None):
+        """Those that are chosen."""
+        for test in tests:
+            if self.chosen in test.__name__:
+                self.run(test, subject, where)
+
+    def run_in(self, make, tests, where=None):
+        """The same of what `make` makes, a place or another context, when one is chosen."""
+        if any(self.chosen in test.__name__ for test in tests):
+            with make() as subject:
+                self.run_all(tests, subject, where)
+
     def end(self):
         sys.exit(1 if self.failed else 0)
 
 
 def run_all(tests, place):
     report = Report()
-    for test in tests:
-        report.run(test, place)
+    report.run_all(tests, place)
     return report

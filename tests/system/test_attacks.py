@@ -7,12 +7,9 @@ import signal
 import threading
 import time
 
-from helpers import POLICY, SECRET, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident, small_place
+from helpers import (POLICY, SECRET, answer, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident,
+                     small_place)
 from place import Report, Upstream, read_all, wait_for
-
-
-def answer(body, fields=b""):
-    return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
 
 
 def read_until(stream, text):
@@ -141,12 +138,8 @@ def au_a_token_that_was_revoked_ends_what_it_opened(_):
     with small_place(policy, listeners={"shared": "shared a b"}) as place:
         authority = "open.allowed.test:%d" % place.values["port"]
 
-        def token(sandbox):
-            value = place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0]
-            return b"Proxy-Authorization: Basic " + base64.b64encode(value.encode()) + b"\r\n"
-
         def opened(sandbox):
-            return place.tls("shared", authority, fields=token(sandbox))
+            return place.tls("shared", authority, fields=place.identity(sandbox))
 
         going_on = threading.Event()
 
@@ -341,28 +334,30 @@ service wild { host **.wild.test wide; port 80; clear; range 127.0.0.0/8; operat
         assert wait_for(lambda: not missing(), 10), missing()
 
 
+TESTS = [rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,
+         p9_a_request_that_is_sent_again_is_recorded_again,
+         rx_compressed_answers_that_nobody_reads_stay_small,
+         p9_a_target_too_long_for_its_record_is_cut_with_a_mark]
+# Each in a place of its own.
+ALONE = [p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
+         p8_a_text_with_parts_that_overlap_suspends_nobody,
+         p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent,
+         p8_a_field_with_one_part_too_many_is_not_sent,
+         p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
+         p10_refusals_without_end_are_counted,
+         p8_a_lane_that_begins_again_frees_nobody,
+         p8_a_lane_that_begins_again_guards_what_was_lent_before,
+         p9_what_was_dialled_is_recorded_when_refusals_no_longer_are,
+         p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
+         p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
+         au_a_token_that_was_revoked_ends_what_it_opened,
+         p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes]
+
+
 def main():
     report = Report()
-    with small_place() as place:
-        for test in (rf_05_an_echo_in_base64_lines_shows_nothing_of_the_secret,
-                     p9_a_request_that_is_sent_again_is_recorded_again,
-                     rx_compressed_answers_that_nobody_reads_stay_small,
-                     p9_a_target_too_long_for_its_record_is_cut_with_a_mark):
-            report.run(test, place)
-    for test in (p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
-                 p8_a_text_with_parts_that_overlap_suspends_nobody,
-                 p8_another_port_of_a_keys_host_is_guarded_when_nothing_was_lent,
-                 p8_a_field_with_one_part_too_many_is_not_sent,
-                 p8_an_anonymous_request_is_guarded_when_nothing_was_lent,
-                 p10_refusals_without_end_are_counted,
-                 p8_a_lane_that_begins_again_frees_nobody,
-                 p8_a_lane_that_begins_again_guards_what_was_lent_before,
-                 p9_what_was_dialled_is_recorded_when_refusals_no_longer_are,
-                 p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
-                 p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
-                 au_a_token_that_was_revoked_ends_what_it_opened,
-                 p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes):
-        report.run(test, None)
+    report.run_in(small_place, TESTS)
+    report.run_all(ALONE)
     report.end()
 
 

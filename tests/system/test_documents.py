@@ -2,30 +2,16 @@
 """What the documents say is what the programs do: limits, words, commands, and every example in them."""
 import glob
 import os
-import random
 import re
 import shutil
-import socket
 import subprocess
-import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-EXEAT = os.path.join(os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build")), "exeat")
+from place import BUILD, ROOT, Report, Skip, free_port
+
+EXEAT = os.path.join(BUILD, "exeat")
 INVALID, UNREACHABLE = 3, 4
 tests = []
-
-
-def free_port():
-    """Below those that outgoing connections get."""
-    while True:
-        port = random.randint(20000, 32000)
-        with socket.socket() as s:
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                continue
 
 
 def test(function):
@@ -289,14 +275,13 @@ def examples_in_man_pages_are_true(directory):
 @test
 def man_pages_are_clean(_):
     if not shutil.which("mandoc"):
-        return "mandoc is not installed"
+        raise Skip("mandoc is not installed")
     pages = [os.path.join(ROOT, "docs", "man", p) for p in ("exeat.1", "exeatd.8", "exeat.conf.5", "exeat-policy.5")]
     said = subprocess.run(["mandoc", "-T", "lint", "-W", "style", *pages], stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True).stdout
     # Whether they are installed is not their fault.
     faults = [line for line in said.split("\n") if line and "referenced manual not found" not in line]
     assert not faults, "\n".join(faults)
-    return None
 
 
 # ---- the README ----
@@ -344,19 +329,11 @@ def the_demo_policy_loads(directory):
 
 
 def main():
-    failed = 0
+    report = Report()
     for function in tests:
-        directory = tempfile.mkdtemp(prefix="exeat-documents-")
-        try:
-            skipped = function(directory)
-            print(("skip %s: %s" % (function.__name__, skipped)) if skipped else "ok " + function.__name__)
-        except AssertionError as why:
-            failed += 1
-            print("not ok %s: %s" % (function.__name__, str(why).strip().replace("\n", "\n    ")))
-        finally:
-            shutil.rmtree(directory)
-    return 1 if failed else 0
+        report.run_in(lambda: tempfile.TemporaryDirectory(prefix="exeat-documents-"), [function])
+    report.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,5 +1,4 @@
 """Theme RX: at each number the newcomer is refused, others go on, and the audit still works. RF-08: time tells nothing."""
-import base64
 import concurrent.futures
 import gzip
 import os
@@ -15,7 +14,7 @@ import time
 from cases import client_hello, sni_list
 from helpers import (POLICY, SECRET, ask, ask_quietly, exists, head, is_sanitized, is_served, open_tls, resident,
                      small_place)
-from place import OK_ANSWER, Report, Upstream, read_all, read_head, wait_for
+from place import OK_ANSWER, Report, Skip, Upstream, read_all, read_head, wait_for
 
 WILD = """
 service wild { host *.wild.test; port {port}; range 127.0.0.0/8; operation every { GET / } }
@@ -29,6 +28,11 @@ ATTACKER = "sk-demo-AttackersOwnKey00000000000000000"
 def crowded_place(**more):
     policy = POLICY.replace("sandbox a { ", WILD + "sandbox a { grant wild all; ")
     return small_place(policy, config=LIMITS, **more)
+
+
+def need_plain_memory(place):
+    if is_sanitized(place):
+        raise Skip("a sanitizer's memory says nothing")
 
 
 def confine(place, pid, what, most):
@@ -219,6 +223,7 @@ def churn(place, count):
 
 
 def rx_07_short_connections_half_of_them_reset_leave_nothing_behind(place):
+    need_plain_memory(place)
     churn(place, 200)  # what is allocated once
     pids = place.pids()
     lane = [pids[(role, n)] for role, n in pids if role in ("proxy", "egress", "dialer", "ca", "broker", "audit") and n < 2]
@@ -263,23 +268,15 @@ def rx_08_an_upstream_that_never_answers_holds_its_own_slots_only(place):
     assert is_served(place)
 
 
-def proxy_token(place, sandbox):
-    return base64.b64encode(place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0].encode())
-
-
 def shared_place(policy, **more):
-    """Sandboxes a and b on one listener, and what says who they are."""
-    place = small_place(policy, listeners={"s": "shared a b"}, **more)
-
-    def identity(sandbox):
-        return b"Proxy-Authorization: Basic %s\r\n" % proxy_token(place, sandbox)
-    return place, identity
+    """Sandboxes a and b on one listener."""
+    return small_place(policy, listeners={"s": "shared a b"}, **more)
 
 
-def begin(place, identity, host, line="GET", fields=""):
+def begin(place, sandbox, host, line="GET", fields=""):
     """A request of plain HTTP, without its body."""
     s = place.connect("s")
-    s.sendall(("%s http://%s/x HTTP/1.1\r\nHost: %s\r\n%s" % (line, host, host, fields)).encode() + identity + b"\r\n")
+    s.sendall(("%s http://%s/x HTTP/1.1\r\nHost: %s\r\n%s" % (line, host, host, fields)).encode() + place.identity(sandbox) + b"\r\n")
     return s
 
 
@@ -299,15 +296,14 @@ def rx_07_many_decoded_answers_at_once_do_not_end_their_lane(_):
         go.wait(20)
         stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(plain) + plain)
         time.sleep(1)
-    place, identity = shared_place(policy)
-    with place:
+    with shared_place(policy) as place:
         for u in servers:
             u.script = script
-        neighbour = place.tls("s", "api.allowed.test:%d" % place.values["port"], fields=identity("b"))
+        neighbour = place.tls("s", "api.allowed.test:%d" % place.values["port"], fields=place.identity("b"))
         for _ in range(3):
             go.clear()
             seen.clear()
-            made = [begin(place, identity("a"), "open.allowed.test:%d" % servers[i % 4].port) for i in range(500)]
+            made = [begin(place, "a", "open.allowed.test:%d" % servers[i % 4].port) for i in range(500)]
             wait_for(lambda: len(seen) >= 400, 5)
             go.set()
             time.sleep(1.5)
@@ -322,13 +318,13 @@ def rx_07_many_decoded_answers_at_once_do_not_end_their_lane(_):
 
 def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
     server = Upstream()
-    place, identity = shared_place(CLEAR_FOR_BOTH.replace("host open.allowed.test\n    port {port}",
-                                                          "host open.allowed.test\n    port %d" % server.port))
+    place = shared_place(CLEAR_FOR_BOTH.replace("host open.allowed.test\n    port {port}",
+                                                "host open.allowed.test\n    port %d" % server.port))
     body, ending = b"[" + b"[]," * 66000 + b"0]", threading.Event()
     fields = "Content-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
 
     def post(host, sandbox, patience):
-        s = begin(place, identity(sandbox), host, "POST", fields)
+        s = begin(place, sandbox, host, "POST", fields)
         s.settimeout(patience)
         try:
             s.sendall(body)
@@ -343,7 +339,7 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
 
         def flood():
             while not ending.is_set():
-                made = [begin(place, identity("a"), host, "POST", fields) for _ in range(8)]
+                made = [begin(place, "a", host, "POST", fields) for _ in range(8)]
                 for s in made:
                     s.setblocking(False)
                     try:
@@ -372,18 +368,17 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
 def rx_04_names_that_nobody_answers_for_hold_their_sandbox_only(_):
     wild = "service wild { host *.wild.test; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }\n"
     policy = CLEAR_FOR_BOTH.replace("sandbox a { ", wild + "sandbox a { grant wild every; ")
-    place, identity = shared_place(policy, dns={"open.allowed.test": ["127.0.0.1"]})
-    with place:
+    with shared_place(policy, dns={"open.allowed.test": ["127.0.0.1"]}) as place:
         answering = place.resolver.reply
         place.resolver.reply = lambda q, name, kind, e: None if "wild" in name else answering(q, name, kind, e)
         # Connections that do not stay: each needs a dial.
         place.upstream.script = lambda *_: b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
-        made = [begin(place, identity("a"), "h%d.wild.test" % i) for i in range(520)]
+        made = [begin(place, "a", "h%d.wild.test" % i) for i in range(520)]
         time.sleep(0.5)
         for _ in range(4):
             begun = time.monotonic()
             got = ask(place, "GET /x", sandbox="b", host="open.allowed.test", placeholder=None, listener="s",
-                      proxy_fields=identity("b"))
+                      proxy_fields=place.identity("b"))
             assert got.status == 200 and time.monotonic() - begun < 3, got
         for s in made:
             s.close()
@@ -409,6 +404,7 @@ def rx_10_without_memory_no_check_is_skipped_and_nothing_crashes(place):
     Every process of the lane has a little more address space than it uses: allocations fail here and there. The lane
     may end in order and be started anew, when a message to it cannot be held; others go on all the while.
     """
+    need_plain_memory(place)
     before = len(place.log())
     place.upstream.forget()
     lane = []
@@ -479,34 +475,32 @@ def ct_06_each_tunnel_is_judged_by_itself_while_others_stay_open(place):
         assert b" 403 " in read_all(s)
 
 
+TESTS = [rx_07_short_connections_half_of_them_reset_leave_nothing_behind,
+         rx_01_slow_heads_are_ended_and_others_go_on,
+         rx_02_slow_bodies_are_ended_and_others_go_on,
+         rx_03_silence_behind_connect_is_ended,
+         rx_04_at_the_number_of_connections_the_newcomer_waits_and_others_go_on,
+         rx_06_chunks_of_one_byte_are_bounded,
+         rx_08_an_upstream_that_never_answers_holds_its_own_slots_only,
+         rx_09_long_and_deep_targets_and_bodies_cost_little,
+         rf_08_what_was_refused_takes_the_same_time_whoever_it_is,
+         ct_06_each_tunnel_is_judged_by_itself_while_others_stay_open,
+         rx_05_br_77_new_names_are_counted_and_denied_ones_mint_nothing]
+# Limits of a running process are set as its own user.
+CONFINED = [rx_04_without_descriptors_nothing_breaks,
+            rx_04_a_dialer_without_descriptors_says_so,
+            rx_10_without_memory_no_check_is_skipped_and_nothing_crashes]
+# Each in a place of its own.
+ALONE = [rx_07_many_decoded_answers_at_once_do_not_end_their_lane,
+         rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out,
+         rx_04_names_that_nobody_answers_for_hold_their_sandbox_only]
+
+
 def main():
     report = Report()
-    with crowded_place() as place:
-        measures_memory = not is_sanitized(place)
-        if measures_memory:
-            report.run(rx_07_short_connections_half_of_them_reset_leave_nothing_behind, place)
-        for test in (rx_01_slow_heads_are_ended_and_others_go_on,
-                     rx_02_slow_bodies_are_ended_and_others_go_on,
-                     rx_03_silence_behind_connect_is_ended,
-                     rx_04_at_the_number_of_connections_the_newcomer_waits_and_others_go_on,
-                     rx_06_chunks_of_one_byte_are_bounded,
-                     rx_08_an_upstream_that_never_answers_holds_its_own_slots_only,
-                     rx_09_long_and_deep_targets_and_bodies_cost_little,
-                     rf_08_what_was_refused_takes_the_same_time_whoever_it_is,
-                     ct_06_each_tunnel_is_judged_by_itself_while_others_stay_open,
-                     rx_05_br_77_new_names_are_counted_and_denied_ones_mint_nothing):
-            report.run(test, place)
-    with crowded_place(user=NOBODY if os.getuid() == 0 else None) as place:
-        report.run(rx_04_without_descriptors_nothing_breaks, place)
-        report.run(rx_04_a_dialer_without_descriptors_says_so, place)
-        if measures_memory:
-            report.run(rx_10_without_memory_no_check_is_skipped_and_nothing_crashes, place)
-    for test in (rx_07_many_decoded_answers_at_once_do_not_end_their_lane,
-                 rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out,
-                 rx_04_names_that_nobody_answers_for_hold_their_sandbox_only):
-        report.run(test, None)
-    if not measures_memory:
-        report.skip("rx 07 and rx 10", "a sanitizer's memory says nothing")
+    report.run_in(crowded_place, TESTS)
+    report.run_in(lambda: crowded_place(user=NOBODY if os.getuid() == 0 else None), CONFINED)
+    report.run_all(ALONE)
     report.end()
 
 

@@ -1,5 +1,4 @@
 """Faults that a review and an attack once found, each as the shortest way to show it."""
-import base64
 import gzip
 import os
 import signal
@@ -7,7 +6,7 @@ import subprocess
 import threading
 import time
 
-from helpers import POLICY, SECRET, all_pids, ask, head, is_served, open_tls, small_place
+from helpers import POLICY, SECRET, all_pids, answer, ask, head, is_served, open_tls, small_place
 from place import Refused, Report, read_all, wait_for
 
 GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -16,15 +15,6 @@ GZIP = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked
 def same_processes(place, before):
     after = place.pids()
     assert after == before, "these processes were started anew: %r" % {k for k in before if after.get(k) != before[k]}
-
-
-def proxy_token(place, sandbox):
-    """What stands for it in Proxy-Authorization, by the proxy's address in its environment."""
-    return base64.b64encode(place.sandboxes[sandbox]["variables"]["https_proxy"].split("//")[1].rsplit("@")[0].encode())
-
-
-def answer(body, fields=b""):
-    return b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (fields, len(body), body)
 
 
 def rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret(place):
@@ -160,12 +150,11 @@ def p10_a_process_that_dies_in_the_first_generation_is_waited_for(_):
 
 def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
     with small_place(listeners={"shared": "shared a b"}, config="limit connections 40\n") as place:
-        identity = {n: b"Proxy-Authorization: Basic %s\r\n" % proxy_token(place, n) for n in ("a", "b")}
         authority = "api.allowed.test:%d" % place.values["port"]
 
         def is_answered(sandbox):
             begun = time.monotonic()
-            got = ask(place, sandbox=sandbox, listener="shared", proxy_fields=identity[sandbox])
+            got = ask(place, sandbox=sandbox, listener="shared", proxy_fields=place.identity(sandbox))
             assert got.status == 200 and time.monotonic() - begun < 5, got
 
         silent = [place.connect("shared") for _ in range(100)]
@@ -173,7 +162,7 @@ def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
         tunnels = []
         try:
             while len(tunnels) < 100:
-                tunnels.append(place.tunnel("shared", authority, identity["a"]))
+                tunnels.append(place.tunnel("shared", authority, place.identity("a")))
         except Refused as refused:
             assert b"too_many" in refused.data, refused
         assert len(tunnels) == 20, "a has %d of 40" % len(tunnels)
@@ -182,7 +171,7 @@ def rx_04_on_a_shared_listener_nobody_shuts_the_others_out(_):
         is_answered("b")
         for s in silent + tunnels:
             s.close()
-        assert wait_for(lambda: ask(place, listener="shared", proxy_fields=identity["a"]).status == 200, 5)
+        assert wait_for(lambda: ask(place, listener="shared", proxy_fields=place.identity("a")).status == 200, 5)
 
 
 def p10_a_body_that_inspect_does_not_look_at_does_not_leave(_):
@@ -226,23 +215,26 @@ def a_lane_that_is_killed_comes_back_once(place):
     assert place.log().count("up: malformed") == 0, place.log()[-600:]
 
 
+TESTS = [rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret,
+         rf_04_a_field_whose_name_is_the_secret_is_taken_out,
+         rx_interim_answers_without_end_are_refused_and_harm_nobody,
+         pv_02_an_endless_boundary_is_refused_and_harms_nobody,
+         rx_many_large_answers_at_once_arrive_whole,
+         a_lane_that_is_killed_comes_back_once,
+         p10_a_process_that_says_nothing_has_no_veto]
+# Each in a place of its own.
+ALONE = [p10_a_body_that_inspect_does_not_look_at_does_not_leave,
+         rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
+         rx_chunk_lines_and_trailers_do_not_wait_for_credit,
+         fourteen_lanes_come_up,
+         p10_a_process_that_dies_in_the_first_generation_is_waited_for,
+         rx_04_on_a_shared_listener_nobody_shuts_the_others_out]
+
+
 def main():
     report = Report()
-    with small_place() as place:
-        for test in (rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret,
-                     rf_04_a_field_whose_name_is_the_secret_is_taken_out,
-                     rx_interim_answers_without_end_are_refused_and_harm_nobody,
-                     pv_02_an_endless_boundary_is_refused_and_harms_nobody,
-                     rx_many_large_answers_at_once_arrive_whole,
-                     a_lane_that_is_killed_comes_back_once,
-                     p10_a_process_that_says_nothing_has_no_veto):
-            report.run(test, place)
-    for test in (p10_a_body_that_inspect_does_not_look_at_does_not_leave,
-                 rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
-                 rx_chunk_lines_and_trailers_do_not_wait_for_credit, fourteen_lanes_come_up,
-                 p10_a_process_that_dies_in_the_first_generation_is_waited_for,
-                 rx_04_on_a_shared_listener_nobody_shuts_the_others_out):
-        report.run(test, None)
+    report.run_in(small_place, TESTS)
+    report.run_all(ALONE)
     report.end()
 
 

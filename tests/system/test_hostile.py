@@ -1,15 +1,12 @@
 """Processes that misbehave on purpose (make HOSTILE=1; proxy/hostile.h, egress/hostile.h): what an attacker who took
 over a proxy or an egress would try. Each in both forms, a lane of one sandbox and a shared listener."""
-import base64
+import contextlib
 import os
 import re
-import socket
 import subprocess
-import threading
 
-from case_world import token
 from helpers import HOSTS, SECRET, ask_quietly, exists, is_served, resident, small_place
-from place import BUILD, Report, wait_for
+from place import BUILD, Listener, Report, basic, wait_for
 
 HOSTILE = BUILD if BUILD.rstrip("/").endswith("hostile") else os.path.join(BUILD, "hostile")
 LANES = {"lane of one sandbox": {"a": "sandbox a", "b": "sandbox b"},
@@ -21,23 +18,18 @@ class Canary:
     """A server that writes down whatever reaches it."""
 
     def __init__(self):
-        self.server = socket.create_server(("127.0.0.1", 0))
-        self.port, self.got, self.connections = self.server.getsockname()[1], b"", 0
-        threading.Thread(target=self._serve, daemon=True).start()
+        self.got, self.connections = b"", 0
+        self.listener = Listener(self._serve)
+        self.port = self.listener.port
 
-    def _serve(self):
-        while True:
-            try:
-                s, _ = self.server.accept()
-            except OSError:
-                return
-            self.connections += 1
-            s.settimeout(1)
-            try:
-                self.got += s.recv(100)
-            except OSError:
-                pass
-            s.close()
+    def _serve(self, connection):
+        self.connections += 1
+        connection.settimeout(1)
+        try:
+            self.got += connection.recv(100)
+        except OSError:
+            pass
+        connection.close()
 
 
 class Stage:
@@ -54,7 +46,7 @@ class Stage:
 
     def close(self):
         self.place.__exit__()
-        self.canary.server.close()
+        self.canary.listener.close()
 
     def misbehave(self, name):
         """Starts the hostile daemon; the log lines of the misbehaviour."""
@@ -168,7 +160,7 @@ def p3_a_hostile_proxy_gets_no_leaf_for_another_name_than_the_tunnels(stage):
 def request_of(stage, sandbox, placeholder_of):
     proof = ""
     if stage.shared:
-        proof = "Basic " + base64.b64encode(("%s:%s" % (sandbox, token(stage.place, sandbox))).encode()).decode()
+        proof = basic(sandbox, stage.place.token(sandbox)).decode()
     return "request=api.allowed.test:%d|%s|%s" % (stage.port, stage.place.placeholder(placeholder_of, "demo-key"), proof)
 
 
@@ -281,23 +273,33 @@ def p7_a_hostile_egress_gets_no_secret_for_another_host(stage):
     denied(stage, "egress:lease=a/demo-key@open.allowed.test:%d" % stage.port)
 
 
+def p10_a_hostile_egress_that_spoils_its_audit_stream_ends_only_its_own_lane(stage):
+    for packet in ("packet=nonsense", "packet"):
+        before = len([r for r in stage.place.records() if r.get("event") == "bad_producer"])
+        stage.misbehave("egress:1/" + packet)
+        try:
+            # It does so again and again, and is started again, with another stream each time.
+            assert stage.lines(r"egress 1 ended[^\0]*egress 1 ended"), stage.place.log()[stage.from_:][-500:]
+            text = stage.place.log()[stage.from_:]
+            for role in ("broker", "ca", "dialer", "audit", "control"):
+                assert "parent: warn: %s ended" % role not in text, text[-800:]
+            assert is_served(stage.place, "b"), "the other lane is not served"
+        finally:
+            stage.end()
+        events = [r["producer"] for r in stage.place.records() if r.get("event") == "bad_producer"]
+        assert len(events) > before + 1 and set(events) == {"egress 1"}, events
+
+
 TESTS = [f for n, f in globals().items() if re.match(r"p\d+_a_hostile", n)]
 
 
 def main():
     report = Report()
-    chosen = os.environ.get("EXEAT_CASE", "")
     if not os.path.exists(os.path.join(HOSTILE, "exeatd")):
         report.skip("hostile processes", "there is no hostile build in %s (make HOSTILE=1)" % HOSTILE)
         report.end()
     for lane, listeners in LANES.items():
-        stage = Stage(listeners)
-        try:
-            for test in TESTS:
-                if chosen in test.__name__:
-                    report.run(test, stage, lane)
-        finally:
-            stage.close()
+        report.run_in(lambda: contextlib.closing(Stage(listeners)), TESTS, lane)
     report.end()
 
 

@@ -9,15 +9,10 @@ import sys
 import threading
 import time
 
-from helpers import POLICY, SECRET, all_pids, ask, ask_quietly, exists, head, is_served, open_tls, small_place
-from place import OK_ANSWER, UIDS, Report, read_all, read_head, wait_for
+from helpers import POLICY, SECRET, all_pids, ask, ask_quietly, code, exists, head, is_served, open_tls, small_place
+from place import OK_ANSWER, UIDS, Report, need_root, read_all, read_head, wait_for
 
 NEW_SECRET = "sk-demo-Rotated0123456789abcdefghijKLM"
-
-
-def code(place, *args, stdin=None):
-    place.exeat(*args, stdin=stdin, check=False)
-    return place.last.returncode
 
 
 def reload_with(place, text):
@@ -542,11 +537,8 @@ def an_ordinary_user_can_run_it(_):
             assert re.search(r"^Seccomp:\s*2$", text, re.M) and re.search(r"^NoNewPrivs:\s*1$", text, re.M), key
 
 
-def as_root_without_uids_it_is_refused(report):
-    name = "as root without uids it is refused"
-    if os.getuid() != 0:
-        report.skip(name, "needs root")
-        return
+def as_root_without_uids_it_is_refused(_):
+    need_root("start as root")
     place = small_place()
     try:
         place.configure()
@@ -558,31 +550,20 @@ def as_root_without_uids_it_is_refused(report):
         place.exeat("vault", "init")
         done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("exeat.conf")],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
-        if done.returncode != 0 and b"uids" in done.stdout:
-            report.ok(name)
-        else:
-            report.bad(name, done)
+        assert done.returncode != 0 and b"uids" in done.stdout, done
     finally:
         place.__exit__()
+
+
+# Each in a place of its own.
+ALONE = [systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation, an_ordinary_user_can_run_it,
+         as_root_without_uids_it_is_refused]
 
 
 def main():
     report = Report()
-    chosen = os.environ.get("EXEAT_CASE", "")
-    place = small_place()
-    try:
-        place.start()
-        for test in TESTS:
-            if chosen in test.__name__:
-                report.run(test, place)
-    finally:
-        place.__exit__()
-    for test in (systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation,
-                 an_ordinary_user_can_run_it):
-        if chosen in test.__name__:
-            report.run(test, None)
-    if chosen in "as_root_without_uids_it_is_refused":
-        as_root_without_uids_it_is_refused(report)
+    report.run_in(small_place, TESTS)
+    report.run_all(ALONE)
     report.end()
 
 

@@ -1,6 +1,5 @@
 """Names and addresses outside, where a case of one request does not do: floods of names, databases of countries."""
 import subprocess
-import sys
 
 from helpers import HOSTS, POLICY, small_place
 from place import Report, wait_for
@@ -48,10 +47,9 @@ def ip_14_a_broken_country_database_is_no_start(_):
 
 def main():
     report = Report()
-    for test in (dn_05_a_flood_of_names_under_a_wildcard_is_limited_and_recorded, ip_14_a_broken_country_database_is_no_start):
-        report.run(test, None)
+    report.run_all([dn_05_a_flood_of_names_under_a_wildcard_is_limited_and_recorded, ip_14_a_broken_country_database_is_no_start])
     report.end()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -4,16 +4,17 @@ import gzip
 import json
 import os
 import re
-import socket
 import ssl
 import subprocess
 import threading
 
 from cases import check_secrets_at_rest, client_hello, forms, sni_list
-from helpers import (HOSTS, POLICY, SECRET, Answer, all_pids, ask, ask_quietly, exists, head, holds, is_served, kill_and_wait,
+from helpers import (HOSTS, SECRET, Answer, all_pids, ask, ask_quietly, exists, head, holds, is_served, kill_and_wait,
                      open_tls, small_place)
-from place import OK_ANSWER, Report, Upstream, UpstreamCa, read_all, read_head, wait_for
+from place import OK_ANSWER, Report, Skip, UpstreamCa, need_root, read_all, wait_for
 
+# Not even their own user may: that is the point of them.
+LOOK_INSIDE = "look into undumpable processes"
 ROLES_WITHOUT_SECRETS = ("proxy", "inspect", "audit", "control", "ca", "dialer")
 
 
@@ -44,6 +45,7 @@ def p1_every_process_has_a_uid_of_its_own_where_that_is_possible(place):
 
 
 def p1_proxy_and_inspect_hold_no_file_and_no_directory(place):
+    need_root(LOOK_INSIDE)
     for (role, lane), pid in all_pids(place).items():
         if role not in ("proxy", "inspect"):
             continue
@@ -56,6 +58,7 @@ def p1_proxy_and_inspect_hold_no_file_and_no_directory(place):
 # ---- P2: where a secret is in clear ----
 
 def p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else(place):
+    need_root(LOOK_INSIDE)
     place.upstream.script = lambda r, s: b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(r), r)
     for _ in range(3):
         assert ask(place, fields="X-Odd: %s\r\n" % ("y" * 2000)).status == 200
@@ -68,6 +71,7 @@ def p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else(plac
 
 
 def p2_inspect_keeps_nothing_of_an_echo_in_a_compressed_answer(place):
+    need_root(LOOK_INSIDE)
     assert all_pids(place)[("inspect", 1)]
 
     def echo(request, stream, end):
@@ -89,6 +93,7 @@ def p2_inspect_keeps_nothing_of_an_echo_in_a_compressed_answer(place):
 
 def p2_a_secret_is_only_in_locked_memory(place):
     """In broker and egress it lies in a mapping that is locked and left out of dumps."""
+    need_root(LOOK_INSIDE)
     kill_and_wait(place, ("egress", 1))
     assert is_served(place)
     for _ in range(5):
@@ -529,22 +534,11 @@ def p10_a_body_over_the_limit_does_not_leave_whole(place):
     assert place.upstream.requests == [], "a whole request left"
 
 
-TESTS = [f for n, f in sorted(globals().items()) if re.match(r"p\d+_", n)]
-
-
-def order(test):
-    number = int(re.match(r"p(\d+)_", test.__name__).group(1))
-    return (number, test.__code__.co_firstlineno)
-
-
 # ---- the disk of audit is full: a place of its own ----
 
-def p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself(report):
+def p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself(_):
     """audit's directory is a small file system, mounted where only this test's processes see it."""
-    mount = "p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself".replace("_", " ")
-    if os.getuid() != 0:
-        report.skip(mount, "needs root, to mount a small file system")
-        return
+    need_root("mount a small file system")
     place = small_place(sandboxes=("a",))
     audit = place.path("state", "audit")
     mounted = False
@@ -552,11 +546,10 @@ def p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself(report):
         os.makedirs(audit)
         done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k,mode=755", "none", audit], stderr=subprocess.PIPE)
         if done.returncode != 0:
-            report.skip(mount, "no file system can be mounted here: %s" % done.stderr.decode().strip())
-            return
+            raise Skip("no file system can be mounted here: %s" % done.stderr.decode().strip())
         mounted = True
         place.start()
-        report.run(fill_the_disk, place)
+        fill_the_disk(place)
     finally:
         place.__exit__()
         if mounted:
@@ -585,7 +578,13 @@ def fill_the_disk(place):
     assert verify(place) == 0, place.last.stderr.decode()
 
 
-fill_the_disk.__name__ = "p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself"
+FULL_DISK = p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself
+TESTS = [f for n, f in sorted(globals().items()) if re.match(r"p\d+_", n) and f is not FULL_DISK]
+
+
+def order(test):
+    number = int(re.match(r"p(\d+)_", test.__name__).group(1))
+    return (number, test.__code__.co_firstlineno)
 
 
 # These kill one process again and again: in a place of their own, where the back-off of its restarts is still short.
@@ -601,29 +600,15 @@ def groups(tests):
     return found.values()
 
 
-# Not even their own user may look into the processes: that is the point of them.
-LOOKS_INSIDE = (p1_proxy_and_inspect_hold_no_file_and_no_directory,
-                p2_a_secret_is_in_the_memory_of_broker_and_of_its_lane_and_nowhere_else,
-                p2_a_secret_is_only_in_locked_memory, p2_inspect_keeps_nothing_of_an_echo_in_a_compressed_answer)
+def promises_place():
+    return small_place(dns={h: ["127.0.0.1"] for h in HOSTS}, config="limit request-body 200K\n")
 
 
 def main():
     report = Report()
-    chosen = os.environ.get("EXEAT_CASE", "")
-    full_disk = p10_with_a_full_disk_nothing_leaves_and_it_recovers_by_itself
-    for tests in groups(t for t in TESTS if chosen in t.__name__ and t is not full_disk):
-        place = small_place(dns={h: ["127.0.0.1"] for h in HOSTS}, config="limit request-body 200K\n")
-        try:
-            place.start()
-            for test in tests:
-                if test in LOOKS_INSIDE and os.getuid() != 0:
-                    report.skip(test.__name__.replace("_", " "), "needs root, to look into undumpable processes")
-                else:
-                    report.run(test, place)
-        finally:
-            place.__exit__()
-    if chosen in full_disk.__name__:
-        full_disk(report)
+    for tests in groups(TESTS):
+        report.run_in(promises_place, tests)
+    report.run_all([FULL_DISK])
     report.end()
 
 

@@ -4,10 +4,9 @@ import os
 import re
 import shutil
 import ssl
-import subprocess
 
-from helpers import HOSTS, ask, ask_quietly, kill_and_wait, small_place
-from place import ROOT, UIDS, Report, wait_for
+from helpers import HOSTS, ask, code, is_served, kill_and_wait, small_place
+from place import ROOT, UIDS, Report, Skip, need_root, wait_for
 
 EXEAT = 61799  # for sysusers' `-`: any uid that no user has
 
@@ -15,15 +14,6 @@ EXEAT = 61799  # for sysusers' `-`: any uid that no user has
 def read(*path):
     with open(os.path.join(ROOT, *path)) as f:
         return f.read()
-
-
-def code(place, *args, stdin=None):
-    place.exeat(*args, stdin=stdin, check=False)
-    return place.last.returncode
-
-
-def is_served(place, seconds=15):
-    return wait_for(lambda: ask_quietly(place).status == 200, seconds, 0.1)
 
 
 # ---- as the files in systemd/ have it ----
@@ -52,6 +42,9 @@ def capabilities():
 
 
 def what_root_makes_is_of_use_to_the_service(_):
+    need_root("make what is the service's")
+    if not shutil.which("setpriv"):
+        raise Skip("there is no setpriv here")
     place = small_place()
     try:
         place.prefix = ["setpriv", "--reuid=%d" % EXEAT, "--regid=%d" % EXEAT, "--clear-groups",
@@ -89,6 +82,7 @@ def start_again(place):
 
 
 def what_others_may_write_or_own_is_refused_with_the_remedy(place):
+    need_root("give files away")
     state, ca = place.path("state"), place.path("state", "ca")
     for path, mode, what in ((state, 0o777, "chmod go-w"), (ca, 0o770, "chmod go-w"),
                              (place.path("state", "vault.key"), 0o640, "chmod 0600"),
@@ -113,6 +107,7 @@ def what_others_may_write_or_own_is_refused_with_the_remedy(place):
 
 
 def another_range_of_uids_takes_the_files_over(place):
+    need_root("be given uids")
     with open(place.path("exeat.conf")) as f:
         before = f.read()
     place.stop()
@@ -127,6 +122,7 @@ def another_range_of_uids_takes_the_files_over(place):
 
 
 def a_second_name_of_a_file_elsewhere_is_not_given_away(place):
+    need_root("give files away")
     elsewhere, second = place.path("elsewhere"), place.path("state", "audit", "second")
     place.write("elsewhere", "")
     os.link(elsewhere, second)
@@ -285,6 +281,7 @@ def a_process_that_does_not_run_shows_in_the_status(place):
 # ---- a socket for a sandbox ----
 
 def a_socket_is_given_to_whom_the_configuration_says(_):
+    need_root("give a socket away")
     place = small_place(listeners={"a": "sandbox a", "unix": "sandbox b; owner 1234; group 4321; mode 0620"})
     with place:
         st = os.stat(place.path("unix.sock"))
@@ -346,33 +343,18 @@ TESTS = [a_vault_that_cannot_be_opened_says_which_file_and_why,
          au_04_a_trail_that_was_deleted_while_the_daemon_was_down_does_not_verify]
 
 
+FILES = [what_others_may_write_or_own_is_refused_with_the_remedy, another_range_of_uids_takes_the_files_over,
+         a_second_name_of_a_file_elsewhere_is_not_given_away]
+# Each in a place of its own.
+ALONE = [a_token_that_cannot_be_checked_is_no_wrong_one, what_root_makes_is_of_use_to_the_service,
+         a_socket_is_given_to_whom_the_configuration_says]
+
+
 def main():
-    report, chosen = Report(), os.environ.get("EXEAT_CASE", "")
-    place = small_place()
-    try:
-        place.start()
-        for test in TESTS:
-            if chosen in test.__name__:
-                report.run(test, place)
-    finally:
-        place.__exit__()
-    if chosen in "a_token_that_cannot_be_checked_is_no_wrong_one":
-        report.run(a_token_that_cannot_be_checked_is_no_wrong_one, None)
-    if os.getuid() != 0 or not shutil.which("setpriv"):
-        report.skip("what root makes is of use to the service", "needs root and setpriv")
-    elif chosen in "what_root_makes_is_of_use_to_the_service":
-        report.run(what_root_makes_is_of_use_to_the_service, None)
-    if os.getuid() == 0:
-        with small_place() as place:
-            for test in (what_others_may_write_or_own_is_refused_with_the_remedy,
-                         another_range_of_uids_takes_the_files_over,
-                         a_second_name_of_a_file_elsewhere_is_not_given_away):
-                if chosen in test.__name__:
-                    report.run(test, place)
-    if os.getuid() != 0:
-        report.skip("a socket is given to whom the configuration says", "needs root")
-    elif chosen in "a_socket_is_given_to_whom_the_configuration_says":
-        report.run(a_socket_is_given_to_whom_the_configuration_says, None)
+    report = Report()
+    report.run_in(small_place, TESTS)
+    report.run_in(small_place, FILES)
+    report.run_all(ALONE)
     report.end()
 
 

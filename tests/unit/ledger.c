@@ -329,6 +329,27 @@ static void a_restart_continues_numbers_without_a_gap(void **state) {
     must_be_good(p);
 }
 
+static void ad_05_what_was_written_and_comes_again_is_passed_over(void **state) {
+    struct place *p = *state;
+    for (int again = 0; again < 2; again++) {
+        /* Of three writers, one after the other, then after a kill that left all in the kernel. */
+        for (uint64_t epoch = 9; epoch >= 7; epoch--)
+            for (uint64_t n = 1; n <= 3; n++)
+                assert_int_equal(take(p, "egress 1", epoch, n), 0);
+        flush(p);
+        assert_int_equal(lines_with(p, "h.example"), 9);
+        ledger_free(p->ledger);
+        place_start(p);
+    }
+    assert_int_equal(take(p, "egress 1", 7, 4), 0);
+    assert_int_equal(take(p, "egress 1", 6, 1), 0);
+    flush(p);
+    assert_int_equal(lines_with(p, "h.example"), 11);
+    assert_int_equal(lines_with(p, "producer_restarted"), 3);
+    assert_int_equal(lines_with(p, "\"gap\""), 0);
+    must_be_good(p);
+}
+
 static void ad_05_a_torn_end_is_cut_and_recorded_and_what_was_in_hand_is_a_gap(void **state) {
     struct place *p = *state;
     take_records(p, 1, 3);
@@ -725,6 +746,7 @@ int main(void) {
         WITH_PLACE(the_largest_packet_fits_when_there_is_room),
         WITH_PLACE(au_02_a_hostile_host_stays_inside_its_line),
         WITH_PLACE(a_restart_continues_numbers_without_a_gap),
+        WITH_PLACE(ad_05_what_was_written_and_comes_again_is_passed_over),
         WITH_PLACE(ad_05_a_torn_end_is_cut_and_recorded_and_what_was_in_hand_is_a_gap),
         WITH_PLACE(au_04_a_changed_file_is_set_aside_and_verification_keeps_saying_so),
         WITH_PLACE(au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_start),

@@ -337,6 +337,24 @@ static void put_rules(const struct suggestion *s, const struct wish *place, stru
         }
 }
 
+static bool holds(struct view path, const char *what) {
+    return view_search(path, view_str(what)) < path.n;
+}
+
+static void put_path_words(const struct suggestion *s, const struct wish *place, struct buf *out) {
+    bool slash = false, parameters = false;
+    for (const struct wish *w = s->wishes; w; w = w->next) {
+        if (!same_place(w, place))
+            continue;
+        slash = slash || holds(w->path, "%2F");
+        parameters = parameters || holds(w->path, ";") || holds(w->path, "%3B");
+    }
+    if (slash)
+        buf_put_str(out, "    path allow encoded-slash\n");
+    if (parameters)
+        buf_put_str(out, "    path allow parameters\n");
+}
+
 static void put_service(const struct suggestion *s, const struct wish *place, size_t number,
                         struct buf *out) {
     struct authority host = place->authority;
@@ -348,6 +366,7 @@ static void put_service(const struct suggestion *s, const struct wish *place, si
         buf_printf(out, "    range %s\n", host.host);
     if (!place->tls)
         buf_put_str(out, "    tls clear\n");
+    put_path_words(s, place, out);
     put_rules(s, place, out);
     buf_put_str(out, "}\n\n");
 }

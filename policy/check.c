@@ -115,6 +115,21 @@ static void check_names(struct checker *c, const struct service *s) {
                        VIEW_ARG(s->names[i]->name), s->names[i - 1]->at.line);
 }
 
+static const char *needed_word(const struct service *s, const struct path_pattern *path) {
+    if (path->encoded_slash && !s->encoded_slash)
+        return "encoded-slash";
+    return path->parameters && !s->parameters ? "parameters" : NULL;
+}
+
+static void check_paths(struct checker *c, const struct operation *o) {
+    for (const struct rule *r = o->rules; r; r = r->next) {
+        const char *word = needed_word(o->service, &r->path);
+        if (word)
+            errors_add(c->errors, r->at, "this path is for services with a line 'path allow %s'",
+                       word);
+    }
+}
+
 static void check_operations(struct checker *c, struct service *s) {
     check_names(c, s);
     for (struct operation *o = s->operations; o; o = o->next) {
@@ -127,6 +142,7 @@ static void check_operations(struct checker *c, struct service *s) {
             o->preset = usual_preset(o);
         o->anonymous = o->anonymous || s->accept_none;
         check_rules(c, o->rules);
+        check_paths(c, o);
     }
 }
 
@@ -339,6 +355,10 @@ const struct host_rule *services_share_host(const struct service *a, const struc
             if (host_patterns_overlap(&h->pattern, &q->pattern))
                 return h;
     return NULL;
+}
+
+bool service_allows_path(const struct service *s, const struct target *t) {
+    return (!t->encoded_slash || s->encoded_slash) && (!t->parameters || s->parameters);
 }
 
 bool services_share_port(const struct service *a, const struct service *b) {

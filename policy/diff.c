@@ -302,6 +302,8 @@ static void gather_rules(struct diff *d) {
             d->clear = d->clear || s->tls == SERVICE_CLEAR;
             if (s->encoded_slash)
                 not_whole(d, "paths with encoded slashes are not compared");
+            if (s->parameters)
+                not_whole(d, "paths with parameters are not compared");
             add_rules(d, s->nevers, true, i == 1);
             for (const struct operation *o = s->operations; o; o = o->next)
                 add_rules(d, o->rules, false, i == 1);

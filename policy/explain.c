@@ -52,8 +52,7 @@ static bool covers_host(const struct service *s, const struct host_facts *host) 
 }
 
 static bool covers_path(const struct rule *r, const struct target *t) {
-    return path_pattern_match(&r->path, t, false) &&
-           (!t->encoded_slash || r->service->encoded_slash);
+    return path_pattern_match(&r->path, t, false) && service_allows_path(r->service, t);
 }
 
 /* Segments of the path and the pattern behind those that they begin with alike. */
@@ -164,7 +163,10 @@ static void explain_line(const struct question *q, const struct rule *r, struct 
         fail(out, CLAUSE_METHOD, r->at, "%.*s is not among%.*s", WORD_ARG(q->f->method),
              VIEW_ARG(buf_view(&methods)));
     buf_free(&methods);
-    if (!covers_path(r, q->f->target))
+    if (!service_allows_path(r->service, q->f->target))
+        fail(out, CLAUSE_PATH, r->service->at, "the service has no 'path allow %s'",
+             q->f->target->parameters && !r->service->parameters ? "parameters" : "encoded-slash");
+    else if (!covers_path(r, q->f->target))
         fail(out, CLAUSE_PATH, r->at, "'%.*s' does not match '%.*s'", WORD_ARG(q->f->target->path),
              WORD_ARG(r->path.text));
 }

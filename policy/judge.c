@@ -204,8 +204,7 @@ static void search_service(const struct policy *p, const struct service *s, stru
         path_trie_walk(&p->paths, s->never_root, f->target, true, false, on_nevers, search);
     if (s->nevers && f->target->encoded_slash)
         path_trie_walk(&p->paths, s->never_root, f->target, true, true, on_nevers, search);
-    if ((f->tls || s->tls == SERVICE_CLEAR) && (!f->target->encoded_slash || s->encoded_slash) &&
-        is_offered(s))
+    if ((f->tls || s->tls == SERVICE_CLEAR) && service_allows_path(s, f->target) && is_offered(s))
         path_trie_walk(&p->paths, s->allow_root, f->target, false, false, on_operations, search);
 }
 

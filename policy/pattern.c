@@ -187,7 +187,7 @@ int path_pattern_parse(struct view text, bool templates, struct path_pattern *ou
         return ERR_BAD;
     }
     struct buf canonical;
-    struct target t;
+    struct target t = {.n_segments = 0};
     buf_init(&canonical, text.n + 1);
     *why = "a path that is too long";
     int err = target_parse_slashed(text, SEGMENTS_MAX, &canonical, &t, why);
@@ -196,6 +196,8 @@ int path_pattern_parse(struct view text, bool templates, struct path_pattern *ou
                "in upper case";
         err = ERR_BAD;
     }
+    out->encoded_slash = t.encoded_slash;
+    out->parameters = t.parameters;
     buf_free(&canonical);
     return err != 0 ? ERR_BAD : check_parts(out, why);
 }

@@ -45,6 +45,7 @@ struct path_pattern {
     bool fold;      /* literals compare without case (ASCII) */
     bool final_slash;
     bool open; /* ends in `**`: a final slash of the path makes no difference */
+    bool encoded_slash, parameters; /* as in struct target */
 };
 
 /* The less it matches the greater. */

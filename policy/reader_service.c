@@ -298,21 +298,23 @@ static int read_accept(void *source, struct lexer *l, const struct token *at) {
 }
 
 static int read_path_allow(void *source, struct lexer *l, const struct token *at) {
-    static const char *const known[] = {"encoded-slash"};
-    struct token t;
+    static const char *const known[] = {"encoded-slash", "parameters"};
+    struct service *service = ((struct policy_source *)source)->service;
+    bool *const allowed[] = {&service->encoded_slash, &service->parameters};
     (void)at;
     if (!lexer_skip_word(l, "allow"))
         return lexer_expected(l, "'allow'");
-    if (lexer_word(l, "'encoded-slash'", &t) != 0)
-        return ERR_BAD;
-    if (view_equal(t.text, VIEW("empty-segments")) || view_equal(t.text, VIEW("dot-segments"))) {
-        errors_add(l->errors, t.at, "'%.*s' is not offered yet, only encoded-slash",
-                   WORD_ARG(t.text));
-        return ERR_BAD;
-    }
-    if (!view_equal(t.text, VIEW("encoded-slash")))
-        return word_unknown(l, &t, known, 1);
-    ((struct policy_source *)source)->service->encoded_slash = true;
+    do {
+        struct position where = l->token.at;
+        size_t which;
+        if (word_choose(l, "'encoded-slash' or 'parameters'", known, 2, &which) != 0)
+            return ERR_BAD;
+        if (*allowed[which]) {
+            errors_add(l->errors, where, "'%s' is allowed twice", known[which]);
+            return ERR_BAD;
+        }
+        *allowed[which] = true;
+    } while (lexer_at(l, TOKEN_WORD));
     return 0;
 }
 
@@ -341,7 +343,7 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
         {"accept", read_accept, false},
         {"range", read_range, false},
         {"clear", read_clear, true},
-        {"path", read_path_allow, true},
+        {"path", read_path_allow, false},
         {"limit", read_limit, true},
         {"expect", read_expect, false},
     };

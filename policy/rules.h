@@ -112,8 +112,8 @@ struct service {
     struct position tls_at; /* line 0: not said */
     struct credential *credentials;
     bool accept_any, accept_cookies, accept_none, accept_destinations;
-    struct position accept_at; /* of `ours` */
-    bool encoded_slash;
+    struct position accept_at;      /* of `ours` */
+    bool encoded_slash, parameters; /* `path allow` */
     struct range_rule *ranges;
     struct location_rule country, asn;
     struct upstream_terms upstream;
@@ -240,6 +240,8 @@ MUST_USE int policy_try(const struct policy *p, struct policy_errors *errors);
 const struct host_rule *services_share_host(const struct service *a, const struct service *b);
 bool services_share_port(const struct service *a, const struct service *b);
 bool service_covers_port(const struct service *s, uint16_t port);
+/* Whether its operations may have paths with what this one has: `path allow`. */
+bool service_allows_path(const struct service *s, const struct target *t);
 /* check.c: the operation of this very name, or NULL; *nearest is offered those that there are. */
 struct operation *service_operation(const struct service *s, struct view name);
 MUST_USE int rights_new(struct policy *p, struct rights *out);

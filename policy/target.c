@@ -191,8 +191,9 @@ static struct view segment_name(struct view segment) {
     return view_head(name, view_search(name, VIEW("%3B")));
 }
 
-static int check_name(struct view segment, const char **why) {
+static int check_name(struct view segment, bool *parameters, const char **why) {
     struct view name = segment_name(segment);
+    *parameters = *parameters || name.n < segment.n;
     if (name.n == 0)
         return refuse(why, "a path segment is empty");
     if (view_equal(name, VIEW(".")) || view_equal(name, VIEW("..")))
@@ -201,19 +202,19 @@ static int check_name(struct view segment, const char **why) {
 }
 
 /* A server may part it at encoded slashes, too. */
-static int check_segment(struct view segment, const char **why) {
+static int check_segment(struct view segment, bool *parameters, const char **why) {
     struct view rest = segment;
     for (size_t at; (at = view_search(rest, VIEW("%2F"))) < rest.n; rest = view_skip(rest, at + 3))
-        if (check_name(view_head(rest, at), why) != 0)
+        if (check_name(view_head(rest, at), parameters, why) != 0)
             return ERR_BAD;
-    return check_name(rest, why);
+    return check_name(rest, parameters, why);
 }
 
 static int check_segments(struct target *t, size_t max_segments, const char **why) {
     struct view rest = view_skip(t->path, 1);
     while (rest.n > 0) {
         t->trailing_slash = view_find(rest, '/') == rest.n - 1;
-        if (check_segment(view_cut(&rest, '/'), why) != 0)
+        if (check_segment(view_cut(&rest, '/'), &t->parameters, why) != 0)
             return ERR_BAD;
         if (t->n_segments == max_segments) {
             (void)refuse(why, "the path has too many segments");

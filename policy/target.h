@@ -29,7 +29,9 @@ struct target {
     bool has_query;
     uint16_t n_segments; /* "/a/b" has 2, "/a/b/" has 2 and trailing_slash, "/" has 0 */
     bool trailing_slash; /* false for "/" */
-    bool encoded_slash;  /* a segment holds "%2F": only services that say so may have it */
+    /* Only services that say so may have these (`path allow`). */
+    bool encoded_slash; /* a segment holds "%2F" */
+    bool parameters;    /* a segment holds ';' or "%3B" */
 };
 
 /*

@@ -76,7 +76,7 @@ service rules {
     host rules.allowed.test
     port {port}
     range 127.0.0.0/8
-    path allow encoded-slash
+    path allow encoded-slash parameters
     limit body 64
     operation fetch   { git fetch me/{repository} }
     operation list    { GET /list { query mode is read; query only }; GET /list { query mode is read; query page is number; query only } }

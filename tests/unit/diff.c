@@ -303,6 +303,8 @@ static void credentials_grants_and_limits_are_compared(void **state) {
 static void what_is_not_compared_is_told(void **state) {
     (void)state;
     static const char *const texts[] = {
+        "service a { host a.test; path allow parameters; operation r { GET / } }\nsandbox w { "
+        "grant a r }\n",
         "service a { host a.test; path allow encoded-slash; operation r { GET / } }\nsandbox w { "
         "grant a r }\n",
         "service a { host a.test; credential k { in json /k }; operation r { GET / } }\nsandbox w "

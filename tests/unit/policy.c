@@ -99,7 +99,7 @@ static const char *const good[] = {
     "service a { host 169.254.169.254; range 169.254.169.254; operation r { GET / } }",
     "service no { host evil.test; never all }",
     "service no { host evil.test; never { * /** } }",
-    "service a { host a.test; operation r { GET \"/a;v=1\" } }",
+    "service a { host a.test; path allow parameters; operation r { GET \"/a;v=1\" } }",
     "service a { host a.test; operation all-of-it { GET / } }\nsandbox s { grant a all-of-it }",
     /* several services at one host */
     "service a { host x.test; credential k { in header x-key }; operation r { GET /a } }\n"

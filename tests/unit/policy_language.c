@@ -205,6 +205,28 @@ static void pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed(void
     }
 }
 
+static void pn_05_parameters_are_refused_unless_the_service_allows_them(void **state) {
+    (void)state;
+    loads(S "operation r { GET /** }\nnever { * /p/secret/** }\n"
+            "expect allow GET /a\n"
+            "expect deny  GET \"/a;x=1\" reason operation_not_allowed\n"
+            "expect deny  GET \"/a;x=1/b\" reason operation_not_allowed\n"
+            "expect deny  GET \"/a;/b\" reason operation_not_allowed\n"
+            "expect deny  GET /a%3bx=1 reason operation_not_allowed\n"
+            "expect deny  GET \"/p/secret;x=1/y\" reason never }\n");
+    loads(
+        S
+        "path allow parameters\noperation r { GET /a; GET /b/*; GET \"/c;v=1\"; GET /n/{n:int} }\n"
+        "never { * /b/secret }\n"
+        "expect allow GET \"/b/x;y=1\"\n"
+        "expect allow GET /b/x%3By=1\n"
+        "expect allow GET \"/c;v=1\"\n"
+        "expect deny  GET \"/a;x=1\" reason operation_not_allowed\n"
+        "expect deny  GET \"/c;v=2\" reason operation_not_allowed\n"
+        "expect deny  GET \"/n/7;v=2\" reason operation_not_allowed\n"
+        "expect deny  GET \"/b/secret;y=1\" reason never }\n");
+}
+
 static void the_most_specific_rule_picks_the_credential(void **state) {
     (void)state;
     /* `with ours` puts the credential of the operation into its place. */
@@ -710,7 +732,10 @@ static const struct bad_case bad_cases[] = {
     {S R "country de }", 3, 9, "two capital letters"},
     {S R "asn x }", 3, 5, "the number of an autonomous system"},
     {S R "upstream pin sha256:00 }", 3, 14, "64 hexadecimal digits"},
-    {S R "path allow dot-segments }", 3, 12, "not offered yet"},
+    {S R "path allow dot-segments }", 3, 12, "expected 'encoded-slash' or 'parameters'"},
+    {S R "path allow parameters\npath allow parameters }", 4, 12, "allowed twice"},
+    {S "operation r { GET \"/a;v=1\" } }", 2, 15, "'path allow parameters'"},
+    {S "operation r { GET /a%2Fb } }", 2, 15, "'path allow encoded-slash'"},
     {S R "accept ours }", 3, 1, "this one has none"},
     {S R "limit body lots }", 3, 12, "a size such as"},
     {S "tls splice; " K "}", 2, 24, "cannot be spliced"},
@@ -788,6 +813,7 @@ int main(void) {
         cmocka_unit_test(sf_04_fields_and_types_are_conditions),
         cmocka_unit_test(gf_01_gf_03_git_is_judged_by_repository_on_both_steps),
         cmocka_unit_test(pn_03_an_encoded_slash_stays_in_its_segment_where_it_is_allowed),
+        cmocka_unit_test(pn_05_parameters_are_refused_unless_the_service_allows_them),
         cmocka_unit_test(the_most_specific_rule_picks_the_credential),
         cmocka_unit_test(pv_02_accepting_cookies_does_not_open_the_place_of_a_credential),
         cmocka_unit_test(a_credential_can_stand_in_query_and_path),

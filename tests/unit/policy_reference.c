@@ -57,7 +57,7 @@ struct test_operation {
 struct test_service {
     const char *host;
     unsigned n_credentials;
-    bool never_all;
+    bool never_all, parameters;
     struct test_operation operations[OPERATIONS];
     unsigned n_operations;
     struct test_rule nevers[NEVERS];
@@ -95,6 +95,7 @@ static void make_rule(struct test_rule *r, bool conditions) {
 
 static void make_service(struct test_service *s, unsigned n_credentials) {
     *s = (struct test_service){.host = PICK(hosts), .n_credentials = n_credentials};
+    s->parameters = any(2);
     s->n_operations = 1 + any(OPERATIONS);
     for (unsigned i = 0; i < s->n_operations; i++) {
         struct test_operation *o = &s->operations[i];
@@ -161,6 +162,7 @@ static void write_credentials(struct buf *b, const struct test_service *s) {
 static void write_service(struct buf *b, unsigned index) {
     const struct test_service *s = &services[index];
     buf_printf(b, "service s%u { host %s%s\n", index, s->host, s->host[0] == '*' ? " wide" : "");
+    buf_put_str(b, s->parameters ? "path allow parameters\n" : "");
     write_credentials(b, s);
     for (unsigned i = 0; i < s->n_operations; i++) {
         buf_printf(b, "operation o%u %s{\n", i, s->operations[i].anonymous ? "anonymous " : "");
@@ -363,6 +365,13 @@ static int more_specific(const struct test_rule *a, const struct test_rule *b) {
     return (int)a->n_conditions - (int)b->n_conditions;
 }
 
+static bool has_parameters(const struct test_request *q) {
+    bool has = false;
+    for (unsigned i = 0; i < q->n_segments; i++)
+        has = has || strchr(q->segments[i], ';');
+    return has;
+}
+
 struct answer {
     enum reason reason;
     int credential; /* of the operation that counts */
@@ -383,6 +392,8 @@ static struct answer reference(const struct test_request *q) {
         for (unsigned k = 0; host && k < services[i].n_nevers; k++)
             if (rule_matches(&services[i].nevers[k], q, true))
                 return (struct answer){REASON_NEVER, -1};
+        if (has_parameters(q) && !services[i].parameters)
+            continue;
         for (unsigned k = 0; host && k < services[i].n_operations; k++) {
             const struct test_operation *o = &services[i].operations[k];
             for (unsigned m = 0; m < o->n_rules; m++) {

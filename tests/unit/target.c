@@ -144,9 +144,14 @@ static void pn_05_parameters_are_part_of_their_segment(void **state) {
     check_all_refused(cases, COUNT(cases));
     check_canonical("/a;jsessionid=1", "/a;jsessionid=1");
     assert_int_equal(parse(VIEW("/a;x=1/b"), &t, NULL), 0);
+    assert_true(t.parameters);
     rest = t.path;
     assert_true(target_segment(&rest, &segment));
     assert_true(view_equal(segment, VIEW("a;x=1")));
+    assert_int_equal(parse(VIEW("/a%3bx/b"), &t, NULL), 0);
+    assert_true(t.parameters);
+    assert_int_equal(parse(VIEW("/a/b?x;y"), &t, NULL), 0);
+    assert_false(t.parameters);
 }
 
 static void pn_06_encodings_have_one_spelling_and_case_counts(void **state) {

@@ -192,5 +192,5 @@ class Witness:
         return not closes
 
     def close(self):
-        for listener in self.listeners:
-            listener.close()
+        while self.listeners:
+            self.listeners.pop().close()

@@ -35,7 +35,7 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -DEXEAT_SHAR
                                -DEXEAT_SANITIZE) \
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
-LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl
+LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl -lidn2
 # What only the operator's command has.
 CLI_LIBS := -ljansson
 

@@ -16,7 +16,7 @@ missing_command() {
 }
 
 packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev libsqlite3-dev libseccomp-dev zlib1g-dev
-          libmaxminddb-dev libpsl-dev libjansson-dev libcmocka-dev openssl python3 ca-certificates curl"
+          libmaxminddb-dev libpsl-dev libidn2-dev libjansson-dev libcmocka-dev openssl python3 ca-certificates curl"
 for extra in "$@"; do
     case $extra in
     test) packages="$packages iproute2 util-linux faketime mandoc" ;;

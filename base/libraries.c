@@ -2,6 +2,7 @@
 
 #include <ares.h>
 #include <event2/event.h>
+#include <idn2.h>
 #include <libpsl.h>
 #include <llhttp.h>
 #include <maxminddb.h>
@@ -42,7 +43,7 @@ static const char *event_warning(void) {
 }
 
 size_t libraries_count(void) {
-    return 9;
+    return 10;
 }
 
 struct library library_at(size_t i) {
@@ -63,7 +64,9 @@ struct library library_at(size_t i) {
         return (struct library){"zlib", zlibVersion(), NULL};
     case 7:
         return (struct library){"libmaxminddb", MMDB_lib_version(), NULL};
-    default:
+    case 8:
         return (struct library){"libpsl", psl_get_version(), NULL};
+    default:
+        return (struct library){"libidn2", idn2_check_version(NULL), NULL};
     }
 }

@@ -200,6 +200,7 @@ int layout_read(struct view text, const char *file, struct arena *arena, struct 
     *out = NULL;
     errors_reset(&none);
     lexer_init(&s.lexer, text, file, &none);
+    s.lexer.international = true; /* where it may be was checked */
     s.comment = comment_at(text, 0);
     keep_comment(&s, NULL, out);
     read_lines(&s, out);

@@ -145,7 +145,10 @@ static struct token read_word(struct lexer *l) {
             errors_add(l->errors, here(l), "'#' inside a word: a comment needs a blank before it");
         else if (c == '"')
             errors_add(l->errors, here(l), "'\"' inside a word: quotes enclose a whole word");
-        else if (c <= 0x20 || c >= 0x7f)
+        else if (c >= 0x80 && l->international && deceives(view_skip(l->text, l->pos)))
+            errors_add(l->errors, here(l),
+                       "a character in this word makes the line read differently");
+        else if (c <= 0x20 || c == 0x7f || (c >= 0x80 && !l->international))
             errors_add(l->errors, here(l), "byte 0x%02x, expected ASCII characters", c);
         else {
             l->pos++;
@@ -379,14 +382,17 @@ static int read_statement(struct lexer *l, struct block *b) {
         i++;
     if (i == b->n)
         return unknown_word(l, b);
-    if (b->table[i].once && b->seen[i].line != 0) {
+    if (b->table[i].once == STATEMENT_ONCE && b->seen[i].line != 0) {
         errors_add(l->errors, l->token.at, "a second '%s' in %s, the first is in line %u",
                    b->table[i].word, b->inside ? b->inside : "this file", b->seen[i].line);
         return ERR_BAD;
     }
+    l->international = b->table[i].once == STATEMENT_HOSTS;
     struct token keyword = lexer_take(l);
     b->seen[i] = keyword.at;
-    return b->table[i].read(b->ctx, l, &keyword);
+    int err = b->table[i].read(b->ctx, l, &keyword);
+    l->international = false;
+    return err;
 }
 
 static int read_statements(struct lexer *l, struct block *b) {

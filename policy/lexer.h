@@ -36,7 +36,8 @@ struct lexer {
     struct view text;
     size_t pos, line_start;
     uint32_t line;
-    bool in_list; /* ',' and ']' end words */
+    bool in_list;       /* ',' and ']' end words */
+    bool international; /* characters outside ASCII may stand in words: names of hosts */
 };
 
 /*
@@ -70,12 +71,19 @@ bool lexer_at_list(const struct lexer *l);
 MUST_USE int lexer_list(struct lexer *l, const char *what,
                         int (*item)(void *ctx, struct lexer *l, const struct token *t), void *ctx);
 
+/* How often a statement may stand in a block. */
+enum statement_use {
+    STATEMENT_OFTEN = false,
+    STATEMENT_ONCE = true,
+    STATEMENT_HOSTS, /* often; its words may have characters outside ASCII */
+};
+
 /* One keyword of a block. */
 struct statement {
     const char *word;
     /* Reads what stands behind the keyword `at`; anything but 0 means that an error was reported, or ERR_MEMORY. */
     int (*read)(void *ctx, struct lexer *l, const struct token *at);
-    bool once; /* a second one in the same block is an error */
+    enum statement_use once;
 };
 
 enum { STATEMENTS_MAX = 32 /* rows of a table */ };

@@ -1,5 +1,7 @@
 #include "policy/reader.h"
 
+#include "policy/idna.h"
+
 /* ---- where it is ---- */
 
 /* What is meant, where that is plain. */
@@ -13,13 +15,30 @@ static const char *host_hint(struct view text) {
     return end.n > 0 ? ": the port goes into a line `port` of the service" : "";
 }
 
+/* The host as it is asked for on the wire: in ASCII. */
+static int parse_host(struct policy_source *s, struct view text, struct host_rule *h,
+                      const char **why) {
+    struct buf ascii;
+    buf_init(&ascii, HOST_SIZE);
+    int err = idna_to_ascii(text, &ascii, why);
+    if (err == 0) {
+        h->text = arena_copy(&s->policy->arena, buf_view(&ascii));
+        err = h->text.p ? host_pattern_parse(h->text, &h->pattern, why) : ERR_MEMORY;
+    }
+    buf_free(&ascii);
+    return err;
+}
+
 static int add_host(struct policy_source *s, struct lexer *l, const struct token *t) {
     const char *why = "malformed";
     struct host_rule *h = arena_alloc(&s->policy->arena, sizeof *h);
     if (!h)
         return ERR_MEMORY;
-    *h = (struct host_rule){.text = t->text, .service = s->service, .at = t->at};
-    if (host_pattern_parse(t->text, &h->pattern, &why) != 0) {
+    *h = (struct host_rule){.service = s->service, .at = t->at};
+    int err = parse_host(s, t->text, h, &why);
+    if (err == ERR_MEMORY)
+        return err;
+    if (err != 0) {
         errors_add(l->errors, t->at, "'%.*s' is no host: %s%s", WORD_ARG(t->text), why,
                    host_hint(t->text));
         return ERR_BAD;
@@ -330,7 +349,7 @@ static int read_limit(void *source, struct lexer *l, const struct token *at) {
 
 int read_service(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {
-        {"host", read_host, false},
+        {"host", read_host, STATEMENT_HOSTS},
         {"port", read_port, false},
         {"tls", read_tls, false},
         {"alpn", read_alpn, true},

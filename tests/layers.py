@@ -42,6 +42,7 @@ HOMES = [
     ("maxminddb.h", ["egress/geography.c"]),
     ("zlib.h", ["egress/inflate.c"]),
     ("libpsl.h", ["policy/suffix.c"]),
+    ("idn2.h", ["policy/idna.c"]),
     ("llhttp.h", ["http/http1.c"]),
     ("seccomp.h", ["base/rights.c"]),
     ("event2/event.h", ["base/loop.h"]),

@@ -40,6 +40,10 @@ static struct view folder_of(const char *file) {
     return slash ? view_of(file, (size_t)(slash - file) + 1) : (struct view){NULL, 0};
 }
 
+int policy_file_name(const char *from, struct view path, char *name, size_t size) {
+    return join(folder_of(from), path, name, size);
+}
+
 static int read_in(struct view folder, struct view path, struct buf *out, char *name, size_t size) {
     int err = join(folder, path, name, size);
     return err != 0 ? err : policy_file_read(name, out);

@@ -14,6 +14,8 @@ const char *policy_share(void);
  */
 extern const struct policy_files policy_files_of_disk;
 
+/* The name of a file that the policy file `from` names, beside which it is looked for. ERR_LIMIT: too long. */
+MUST_USE int policy_file_name(const char *from, struct view path, char *name, size_t size);
 /* Appends the text of the file. ERR_MISSING, ERR_SYSTEM, ERR_LIMIT; errno says more. */
 MUST_USE int policy_file_read(const char *path, struct buf *out);
 /* policy_load_files of text, which is that of the file path. */

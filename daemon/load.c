@@ -4,10 +4,12 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/policy_files.h"
+#include "http/tls.h"
 #include "policy/errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,12 +95,67 @@ static int load_anchors(const struct config *c, struct buf *out, struct buf *why
     return result;
 }
 
+/* A file in which there is a certificate, but none that can be read, would stop the roles. */
+static int check_anchors(const char *path, struct view pem, struct buf *why) {
+    struct tls_client *client = tls_client_new(pem, 1);
+    if (!client)
+        buf_printf(why, "%s: none of its certificates can be read\n", path);
+    tls_client_free(client);
+    return client ? 0 : ERR_BAD;
+}
+
+static int add_own_anchors(const struct service *s, struct buf *out, struct buf *why) {
+    const struct upstream_terms *terms = service_upstream(s);
+    char path[PATH_MAX] = "";
+    struct buf pem;
+    buf_init(&pem, ANCHORS_MAX);
+    int result = policy_file_name(terms->at.file, terms->ca, path, sizeof path);
+    if (result != 0)
+        buf_printf(why, "the name of the file is too long\n");
+    else
+        result = add_anchors(path, &pem, why);
+    if (result == 0)
+        result = check_anchors(path, buf_view(&pem), why);
+    if (result != 0)
+        buf_printf(why, "%s:%u:%u: `upstream ca` of service %.*s names it\n", terms->at.file,
+                   terms->at.line, terms->at.column, VIEW_ARG(service_name(s)));
+    else
+        bundle_put_anchors(out, service_name(s), buf_view(&pem));
+    buf_free(&pem);
+    return result == 0 && !buf_ok(out) ? ERR_LIMIT : result;
+}
+
+static int load_own_anchors(const struct policy *p, struct buf *out, struct buf *why) {
+    const struct service *s;
+    int result = 0;
+    for (size_t i = 0; result == 0 && (s = policy_service_at(p, i)) != NULL; i++)
+        if (service_upstream(s)->ca.n > 0)
+            result = add_own_anchors(s, out, why);
+    if (result == ERR_LIMIT)
+        buf_printf(why, "`upstream ca`: the files have more than %d bytes in all\n", ANCHORS_MAX);
+    return result;
+}
+
+static void warn_of_geography(const struct config *c, const struct policy *p) {
+    const struct service *s;
+    for (size_t i = 0; (s = policy_service_at(p, i)) != NULL; i++) {
+        struct view name = service_name(s);
+        if (service_asks_country(s) && !c->geo_country)
+            log_warn("service %.*s: nothing matches its 'country', the configuration has no 'geo "
+                     "country'",
+                     VIEW_ARG(name));
+        if (service_asks_asn(s) && !c->geo_asn)
+            log_warn("service %.*s: nothing matches its 'asn', the configuration has no 'geo asn'",
+                     VIEW_ARG(name));
+    }
+}
+
 /* Everything a generation is made of, and its text. */
 struct loading {
     struct config config;
     struct policy *policy;
     struct policy_errors errors;
-    struct buf config_text, policy_text, packed, anchors, lanes, hosts, own, why;
+    struct buf config_text, policy_text, packed, anchors, own_anchors, lanes, hosts, own, why;
 };
 
 static int load_policy(struct loading *l) {
@@ -129,6 +186,7 @@ static void put_bundle(const struct loading *l, struct buf *out) {
                        .upstream_proxy = l->config.upstream_proxy,
                        .own_addresses = buf_view(&l->own),
                        .anchors = buf_view(&l->anchors),
+                       .own_anchors = buf_view(&l->own_anchors),
                        .audit_durable = l->config.audit_durable};
     memcpy(b.resolvers, l->config.resolvers, sizeof b.resolvers);
     memcpy(b.resolver_ports, l->config.resolver_ports, sizeof b.resolver_ports);
@@ -143,6 +201,7 @@ int load_main(const char *config_file) {
     buf_init(&l.policy_text, POLICY_TEXT_MAX);
     buf_init(&l.packed, POLICY_TEXT_MAX);
     buf_init(&l.anchors, ANCHORS_MAX);
+    buf_init(&l.own_anchors, ANCHORS_MAX);
     buf_init(&l.lanes, CONFIG_MAX);
     buf_init(&l.hosts, CONFIG_MAX);
     buf_init(&l.own, CONFIG_MAX);
@@ -156,6 +215,10 @@ int load_main(const char *config_file) {
     }
     if (result == 0)
         result = load_anchors(&l.config, &l.anchors, &l.why);
+    if (result == 0)
+        warn_of_geography(&l.config, l.policy);
+    if (result == 0)
+        result = load_own_anchors(l.policy, &l.own_anchors, &l.why);
     buf_put_u8(&out, result == 0);
     if (result == 0)
         put_bundle(&l, &out);

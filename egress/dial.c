@@ -36,6 +36,8 @@ static void record_wish(const struct dial *d, struct record *r) {
     record_number(r, FIELD_PORT, w->authority.port);
     record_number(r, FIELD_LANE, w->lane);
     record_number(r, FIELD_GENERATION, d->end.generation);
+    record_str(r, FIELD_COUNTRY, d->end.where.country);
+    record_str(r, FIELD_ASN, d->end.where.asn);
 }
 
 static int write_record(struct dial *d, struct record *r) {
@@ -67,8 +69,6 @@ static int record_connection(struct dial *d) {
     record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&r, FIELD_EVENT, "dialled");
     record_wish(d, &r);
-    record_str(&r, FIELD_COUNTRY, d->end.where.country);
-    record_str(&r, FIELD_ASN, d->end.where.asn);
     int result = write_record(d, &r);
     record_free(&r);
     return result;
@@ -107,6 +107,14 @@ static void on_deadline(evutil_socket_t fd, short what, void *ctx) {
     fail(ctx, REASON_CONNECT_TIMEOUT, "not connected in time");
 }
 
+/* ---- where addresses are ---- */
+
+static void locate(const struct dial *d, const struct address *a, struct geography_facts *out) {
+    *out = (struct geography_facts){{0}, {0}};
+    if (d->tools->geography)
+        geography_find(d->tools->geography, a, out);
+}
+
 /* ---- connecting ---- */
 
 static void on_connected(void *ctx, const struct connected *c) {
@@ -122,8 +130,8 @@ static void on_connected(void *ctx, const struct connected *c) {
     }
     d->end.fd = c->fd;
     address_format(&c->address, d->address);
-    if (!d->tools->rules->has_hop && d->tools->geography)
-        geography_find(d->tools->geography, &c->address, &d->end.where);
+    /* Behind a hop: of the address that the name has here. */
+    locate(d, d->tools->rules->has_hop ? &d->addresses[0] : &c->address, &d->end.where);
     if (!audit_is_usable(d) || record_connection(d) != 0) {
         close(d->end.fd);
         d->end.fd = -1;
@@ -184,6 +192,21 @@ static void connect_to_hop(struct dial *d) {
         resolve(d, hop->host, on_hop_resolved);
 }
 
+/* Whether the service may not be reached there; why goes into detail. */
+static bool is_misplaced(struct dial *d, const struct address *a, char *detail, size_t size) {
+    struct geography_facts where;
+    locate(d, a, &where);
+    if (service_permits_location(d->service, view_str(where.country), geography_asn(where.asn)))
+        return false;
+    char address[48];
+    address_format(a, address);
+    snprintf(detail, size, "%s: country %s, autonomous system %s: not permitted by service %.*s",
+             address, where.country[0] ? where.country : "not known",
+             where.asn[0] ? where.asn : "not known", VIEW_ARG(service_name(d->service)));
+    d->end.where = where;
+    return true;
+}
+
 /* False: the dial is gone. */
 static bool vet_address(struct dial *d, const struct address *a) {
     const struct dial_tools *t = d->tools;
@@ -191,12 +214,13 @@ static bool vet_address(struct dial *d, const struct address *a) {
     const char *why = dial_rules_refuse(t->rules, t->interfaces, d->service, a, port);
     const struct service *never = why ? NULL : policy_never_address(t->rules->policy, a, port);
     char detail[sizeof d->detail];
-    if (!why && !never)
+    bool misplaced = !why && !never && is_misplaced(d, a, detail, sizeof detail);
+    if (!why && !never && !misplaced)
         return true;
     address_format(a, d->address);
     if (why)
         snprintf(detail, sizeof detail, "%s: %s", d->address, why);
-    else
+    else if (never)
         snprintf(detail, sizeof detail, "%s: never all of service %.*s", d->address,
                  VIEW_ARG(service_name(never)));
     refuse(d, never ? REASON_NEVER : REASON_ADDRESS_NOT_ALLOWED, detail);

@@ -691,6 +691,13 @@ static void judge_again(struct exchange *ex) {
         exchange_refuse(ex, REASON_CUT, VIEW("not scanned, and its sandbox has a credential now"));
         return;
     }
+    if (ex->state == EXCHANGE_RELAYING && ex->upstream &&
+        !upstream_suits(ex->upstream, l->now, ex->verdict.service)) {
+        exchange_refuse(
+            ex, REASON_CUT,
+            VIEW("a newer policy does not permit what its upstream has shown, or where it is"));
+        return;
+    }
     if (ex->state == EXCHANGE_RELAYING) {
         /* The credential in use was chosen when its bytes left. */
         ex->verdict.swap = before.swap;

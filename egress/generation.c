@@ -43,17 +43,60 @@ static void trust_drop(struct trust *t) {
     free(t);
 }
 
-/* Compiling 150 anchors costs 20 ms: the same bytes are compiled once. */
-static struct trust *trust_for(const struct bundle *b, const struct generation *before) {
-    uint8_t digest[DIGEST_SIZE];
-    digest_sha256(b->anchors, digest);
-    unsigned chain = (unsigned)b->limits.v[LIMIT_CERTIFICATES];
-    if (before && memcmp(before->trust->digest, digest, DIGEST_SIZE) == 0 &&
-        before->limits.v[LIMIT_CERTIFICATES] == chain) {
-        before->trust->references++;
-        return before->trust;
+/* Among those of a generation: the compiled form of the same bytes, to be kept. NULL: there is none. */
+static struct trust *trust_find(const struct generation *g, const uint8_t digest[DIGEST_SIZE],
+                                bool own) {
+    size_t n = own ? g->n_own : 1;
+    for (size_t i = 0; i < n; i++) {
+        struct trust *t = own ? g->own[i] : g->trust;
+        if (!t || memcmp(t->digest, digest, DIGEST_SIZE) != 0)
+            continue;
+        t->references++;
+        return t;
     }
-    return trust_new(b->anchors, chain, digest);
+    return NULL;
+}
+
+/*
+ * Compiling 150 anchors costs 20 ms: the same bytes are compiled once. But not for a service and for the rest:
+ * a connection of the one is told from that of the other by its anchors.
+ */
+static struct trust *trust_for(const struct generation *g, const struct generation *before,
+                               struct view anchors, bool own) {
+    uint8_t digest[DIGEST_SIZE];
+    digest_sha256(anchors, digest);
+    uint64_t chain = g->limits.v[LIMIT_CERTIFICATES];
+    struct trust *t = own ? trust_find(g, digest, true) : NULL;
+    if (!t && before && before->limits.v[LIMIT_CERTIFICATES] == chain)
+        t = trust_find(before, digest, own);
+    return t ? t : trust_new(anchors, (unsigned)chain, digest);
+}
+
+static struct view own_anchors(const struct bundle *b, struct view service) {
+    struct view rest = b->own_anchors, name, pem;
+    while (bundle_anchors(&rest, &name, &pem))
+        if (view_equal(name, service))
+            return pem;
+    return (struct view){NULL, 0};
+}
+
+static int build_trusts(struct generation *g, const struct bundle *b,
+                        const struct generation *before) {
+    size_t n = policy_services(g->policy);
+    g->own = calloc(n + 1, sizeof *g->own);
+    if (!g->own)
+        return ERR_MEMORY;
+    g->n_own = n;
+    for (size_t i = 0; i < n; i++) {
+        const struct service *s = policy_service_at(g->policy, i);
+        if (service_upstream(s)->ca.n == 0)
+            continue;
+        g->own[i] = trust_for(g, before, own_anchors(b, service_name(s)), true);
+        if (!g->own[i])
+            return ERR_BAD;
+    }
+    g->trust = trust_for(g, before, b->anchors, false);
+    return g->trust ? 0 : ERR_BAD;
 }
 
 /* ---- what was issued ---- */
@@ -136,9 +179,9 @@ static int compile(struct generation *g, const struct bundle *b, uint32_t lane,
     free(errors);
     if (result != 0)
         return result;
-    g->trust = trust_for(b, before);
-    if (!g->trust)
-        return ERR_BAD;
+    result = build_trusts(g, b, before);
+    if (result != 0)
+        return result;
     return issued_build(g, b->registry);
 }
 
@@ -172,6 +215,9 @@ void generation_drop(struct generation *g) {
         return;
     policy_free(g->policy);
     trust_drop(g->trust);
+    for (size_t i = 0; i < g->n_own; i++)
+        trust_drop(g->own[i]);
+    free(g->own);
     free(g->policy_file);
     free(g->names);
     free(g->issued);
@@ -181,6 +227,11 @@ void generation_drop(struct generation *g) {
 
 struct tls_client *generation_tls(const struct generation *g) {
     return g->trust->client;
+}
+
+struct tls_client *generation_own_tls(const struct generation *g, const struct service *s) {
+    struct trust *own = g->own[service_index(s)];
+    return own ? own->client : NULL;
 }
 
 bool generation_has(const struct generation *g, struct view sandbox) {

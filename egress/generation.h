@@ -20,6 +20,8 @@ struct generation {
     bool shared;
     bool audit_durable;
     struct trust *trust;
+    struct trust **own; /* by service_index; NULL: the service has no anchors of its own */
+    size_t n_own;
     bool locked;           /* the vault is: whether anything was issued is not known */
     struct issued *issued; /* the registry, as a hash table */
     size_t n_issued;       /* a power of two */
@@ -36,7 +38,10 @@ MUST_USE int generation_new(uint32_t number, struct view text, uint32_t lane,
 struct generation *generation_keep(struct generation *g);
 void generation_drop(struct generation *g); /* NULL is fine */
 
+/* The anchors for upstreams of services that have none of their own. */
 struct tls_client *generation_tls(const struct generation *g);
+/* Those of `upstream ca`; NULL: the service has none of its own. The same bytes keep the same pointer. */
+struct tls_client *generation_own_tls(const struct generation *g, const struct service *s);
 /* Whether the lane serves this sandbox. */
 bool generation_has(const struct generation *g, struct view sandbox);
 /* Who a placeholder was issued to and for what; false when nobody, or nobody any more. */

@@ -83,6 +83,10 @@ static void find_asn(const MMDB_s *db, const struct address *a, char out[11]) {
     snprintf(out, 11, "%u", data.uint32);
 }
 
+uint32_t geography_asn(const char *digits) {
+    return (uint32_t)strtoul(digits, NULL, 10);
+}
+
 void geography_find(struct geography *g, const struct address *a, struct geography_facts *out) {
     *out = (struct geography_facts){{0}, {0}};
     if (g->has_country)

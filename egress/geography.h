@@ -1,6 +1,6 @@
 /*
  * Geography: the country and the autonomous system of an address, as facts for
- * the record. The only file that knows libmaxminddb. Databases are the
+ * the record and for `country` and `asn` of the policy. The only file that knows libmaxminddb. Databases are the
  * operator's, optional, and mapped before the process narrows its rights.
  */
 #ifndef EGRESS_GEOGRAPHY_H
@@ -21,6 +21,8 @@ struct geography_facts {
  */
 struct geography *geography_open(const char *country, const char *asn);
 void geography_free(struct geography *g);
+/* The number of digits in a fact; 0: not known. */
+uint32_t geography_asn(const char *digits);
 /* An address without an entry has empty facts. */
 void geography_find(struct geography *g, const struct address *a, struct geography_facts *out);
 

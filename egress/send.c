@@ -87,6 +87,7 @@ void send_connect(struct exchange *ex, bool fresh) {
         exchange_refuse(ex, REASON_BROKER_UNAVAILABLE, VIEW("the credential's name is too long"));
         return;
     }
+    key.proof = upstream_proof_of(ex->generation, ex->verdict.service);
     upstream_key_seal(&key);
     ex->retried = ex->retried || fresh;
     ex->connecting = true;

@@ -5,6 +5,7 @@
 #include "egress/ask.h"
 #include "egress/dialer_messages.h"
 #include "egress/exchange.h"
+#include "egress/geography.h"
 #include "egress/hostile.h"
 #include "egress/share.h"
 
@@ -46,9 +47,33 @@ bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key 
            strcmp(a->credential, b->credential) == 0;
 }
 
+struct upstream_proof upstream_proof_of(const struct generation *g, const struct service *s) {
+    struct upstream_proof proof = {.anchors = generation_own_tls(g, s)};
+    const uint8_t *pin = service_upstream(s)->pin;
+    proof.pinned = pin != NULL;
+    if (pin)
+        memcpy(proof.pin, pin, sizeof proof.pin);
+    return proof;
+}
+
+static bool same_proof(const struct upstream_proof *a, const struct upstream_proof *b) {
+    return a->anchors == b->anchors && a->pinned == b->pinned &&
+           memcmp(a->pin, b->pin, sizeof a->pin) == 0;
+}
+
+bool upstream_suits(const struct upstream *u, const struct generation *g, const struct service *s) {
+    struct upstream_proof proof = upstream_proof_of(g, s);
+    return (!u->key.tls || same_proof(&u->key.proof, &proof)) &&
+           service_permits_location(s, view_str(u->country), geography_asn(u->asn));
+}
+
+static bool same_key(const struct upstream_key *a, const struct upstream_key *b) {
+    return upstream_key_equal(a, b) && same_proof(&a->proof, &b->proof);
+}
+
 static struct kept_session **session_find(struct lane *l, const struct upstream_key *key) {
     struct kept_session **at = &l->sessions;
-    while (*at && !upstream_key_equal(&(*at)->key, key))
+    while (*at && !same_key(&(*at)->key, key))
         at = &(*at)->next;
     return at;
 }
@@ -266,7 +291,7 @@ static struct upstream *take_idle(struct lane *l, const struct upstream_key *key
     struct upstream *next;
     for (struct upstream *u = *idle_bucket(l, key); u; u = next) {
         next = u->idle_next;
-        if (!upstream_key_equal(&u->key, key))
+        if (!same_key(&u->key, key))
             continue;
         if (is_quiet(u))
             return u;
@@ -371,7 +396,10 @@ static void start(struct upstream *u) {
     struct view address = {NULL, 0};
     if (a->kind == HOST_ADDRESS)
         address = view_of(a->address.bytes, a->address.family == 4 ? 4 : 16);
-    u->tls = tls_connect(generation_tls(exchange_generation(u->user)), u->fd, a->host, address,
+    const struct upstream_proof *proof = &u->key.proof;
+    struct tls_client *client =
+        proof->anchors ? proof->anchors : generation_tls(exchange_generation(u->user));
+    u->tls = tls_connect(client, u->fd, a->host, address, proof->pinned ? proof->pin : NULL,
                          session_for(l, &u->key));
     if (!u->tls) {
         fail(u, REASON_TOO_MANY, VIEW("memory"));

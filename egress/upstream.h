@@ -1,6 +1,6 @@
 /*
  * Connections to upstreams, dialled by dialer, verified here for the same name, and pooled by
- * sandbox, authority, credential or none, and generation (design 3.6). One exchange at a time uses
+ * sandbox, authority, credential or none, generation (design 3.6), and what the upstream must show. One exchange at a time uses
  * a connection.
  */
 #ifndef EGRESS_UPSTREAM_H
@@ -11,13 +11,21 @@
 #include "http/http1.h"
 #include "policy/authority.h"
 
+/* What an upstream is held against, as its service says. Zeroed: nothing of its own. */
+struct upstream_proof {
+    struct tls_client *anchors; /* of the exchange's generation; NULL: those of all */
+    bool pinned;
+    uint8_t pin[TLS_PIN_SIZE];
+};
+
 struct upstream_key {
-    uint32_t hash; /* of the rest, by upstream_key_seal */
+    uint32_t hash; /* of authority, tls, sandbox and credential, by upstream_key_seal */
     struct authority authority;
     uint32_t generation;
     bool tls;
     char sandbox[IDENTITY_SIZE];
     char credential[CREDENTIAL_NAME_MAX + 1]; /* "" when none is lent on it */
+    struct upstream_proof proof;              /* of connections; leases are not told apart by it */
 };
 
 enum upstream_state {
@@ -54,7 +62,12 @@ struct upstream {
 
 /* Ends the making of a key. */
 void upstream_key_seal(struct upstream_key *key);
+/* But for proof. */
 bool upstream_key_equal(const struct upstream_key *a, const struct upstream_key *b);
+/* What the generation's service asks of its upstreams. */
+struct upstream_proof upstream_proof_of(const struct generation *g, const struct service *s);
+/* Whether a connection that was verified before would be good for the service by a newer generation. */
+bool upstream_suits(const struct upstream *u, const struct generation *g, const struct service *s);
 /*
  * A verified connection for key: exchange_connected or exchange_not_connected is called, perhaps
  * before this returns. fresh: not from the pool (the pooled one failed).

@@ -16,6 +16,8 @@ struct tls_client;  /* settings and trust anchors of a lane's egress */
 struct tls_session; /* a resumable client session */
 struct tls;         /* one connection */
 
+enum { TLS_PIN_SIZE = 32 };
+
 enum tls_result {
     TLS_DONE, /* did something: bytes, or the handshake is complete */
     TLS_WANT_READ,
@@ -74,11 +76,13 @@ struct tls_client *tls_client_new(struct view anchors, unsigned max_chain);
 void tls_client_free(struct tls_client *c);
 /*
  * name: canonical host; it is SNI and reference identity. When address is not empty (4 or 16 bytes) the
- * certificate must be for that address instead, and no SNI is sent. session: may be NULL; a copy is offered, so it
- * can be offered again; one of another name is ignored. NULL when out of memory.
+ * certificate must be for that address instead, and no SNI is sent. pin: NULL, or the SHA-256 (TLS_PIN_SIZE bytes) of
+ * the SubjectPublicKeyInfo that one certificate of the verified chain must have, the upstream's own or one above
+ * it (RFC 7469 2.6). session: may be NULL; a copy is offered, so it can be offered again; one of another name
+ * or pin is ignored. NULL when out of memory.
  */
 struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
-                        struct tls_session *session);
+                        const uint8_t *pin, struct tls_session *session);
 /*
  * After a finished handshake: the newest session that was received and not yet taken, or NULL. (In TLS
  * 1.3 it comes with the first reads.) Holds at most an hour from the handshake in which the certificate was

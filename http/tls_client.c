@@ -1,3 +1,4 @@
+#include "base/digest.h"
 #include "http/anchors.h"
 #include "http/staple.h"
 #include "http/tls_stream.h"
@@ -19,6 +20,8 @@ struct tls_client {
 struct tls_session {
     SSL_SESSION *session;
     char name[256];
+    bool pinned;
+    uint8_t pin[TLS_PIN_SIZE];
     uint64_t fresh_until;
 };
 
@@ -126,9 +129,21 @@ static bool set_identity(struct tls *t, const char *name, struct view address) {
            SSL_set_tlsext_host_name(t->ssl, name);
 }
 
+static void set_pin(struct tls *t, const uint8_t *pin) {
+    t->pinned = pin != NULL;
+    if (pin)
+        memcpy(t->pin, pin, TLS_PIN_SIZE);
+}
+
+/* The chain is not shown again when a session is resumed: it must have been held against the same. */
+static bool is_session_for(const struct tls_session *s, const struct tls *t) {
+    return strcmp(s->name, t->name) == 0 && s->pinned == t->pinned &&
+           memcmp(s->pin, t->pin, TLS_PIN_SIZE) == 0;
+}
+
 /* A TLS 1.3 session is spent by its first use, so a copy is. */
 static bool offer(struct tls *t, const struct tls_session *s) {
-    if (!s || strcmp(s->name, t->name) != 0)
+    if (!s || !is_session_for(s, t))
         return true;
     SSL_SESSION *copy = SSL_SESSION_dup(s->session);
     bool ok = copy && SSL_set_session(t->ssl, copy);
@@ -138,11 +153,12 @@ static bool offer(struct tls *t, const struct tls_session *s) {
 }
 
 struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
-                        struct tls_session *session) {
+                        const uint8_t *pin, struct tls_session *session) {
     struct tls *t = stream_new(c->ctx, fd, (struct view){NULL, 0});
     if (!t)
         return NULL;
     t->is_client = true;
+    set_pin(t, pin);
     if (!set_identity(t, name, address) || !offer(t, session)) {
         tls_free(t);
         return NULL;
@@ -184,11 +200,32 @@ static const char *revocation(SSL *ssl) {
     return NULL;
 }
 
+static bool has_pin(X509 *certificate, const uint8_t pin[TLS_PIN_SIZE]) {
+    uint8_t *der = NULL, digest[DIGEST_SIZE];
+    int n = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(certificate), &der);
+    if (n <= 0)
+        return false;
+    digest_sha256(view_of(der, (size_t)n), digest);
+    OPENSSL_free(der);
+    return memcmp(digest, pin, TLS_PIN_SIZE) == 0;
+}
+
+static bool chain_has_pin(const struct tls *t) {
+    STACK_OF(X509) *chain = SSL_get0_verified_chain(t->ssl);
+    for (int i = 0; i < sk_X509_num(chain); i++)
+        if (has_pin(sk_X509_value(chain, i), t->pin))
+            return true;
+    return false;
+}
+
 /* A full handshake: the certificate was verified in it. */
 static enum tls_result check_full(struct tls *t) {
     const char *revoked = revocation(t->ssl);
     if (revoked)
         return stream_fail(t, revoked);
+    if (t->pinned && !chain_has_pin(t))
+        return stream_fail(t,
+                           "no key in the upstream's chain is the one that `upstream pin` names");
     t->fresh_until = fresh_until(t->ssl);
     return TLS_DONE;
 }
@@ -215,6 +252,8 @@ struct tls_session *tls_take_session(struct tls *t) {
     t->session = NULL;
     s->fresh_until = t->fresh_until;
     memcpy(s->name, t->name, sizeof s->name);
+    s->pinned = t->pinned;
+    memcpy(s->pin, t->pin, sizeof s->pin);
     return s;
 }
 

@@ -27,8 +27,10 @@ struct tls {
     bool was_asked;           /* for a certificate of ours */
     const char *verify_error; /* static; what is wrong with the upstream's certificates */
     char name[256];           /* what sessions are for */
-    uint64_t fresh_until;     /* wall seconds; of the handshake that verified the certificate */
-    SSL_SESSION *session;     /* the newest that was received */
+    bool pinned;              /* likewise */
+    uint8_t pin[TLS_PIN_SIZE];
+    uint64_t fresh_until; /* wall seconds; of the handshake that verified the certificate */
+    SSL_SESSION *session; /* the newest that was received */
 };
 
 /* Settings that both sides have. NULL on failure. */

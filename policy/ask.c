@@ -220,8 +220,12 @@ const struct service *policy_never_address(const struct policy *p, const struct 
     return NULL;
 }
 
-bool service_asks_location(const struct service *s) {
-    return s->country.given || s->asn.given;
+bool service_asks_country(const struct service *s) {
+    return s->country.given;
+}
+
+bool service_asks_asn(const struct service *s) {
+    return s->asn.given;
 }
 
 static bool is_in_country(const struct location_rule *r, struct view country) {
@@ -243,6 +247,18 @@ bool service_permits_location(const struct service *s, struct view country, uint
         (country.n == 0 || is_in_country(&s->country, country) == s->country.not ))
         return false;
     return !s->asn.given || (asn != 0 && is_in_system(&s->asn, asn) != s->asn.not );
+}
+
+const struct service *policy_service_at(const struct policy *p, size_t i) {
+    return i < p->n_services ? p->by_index[i] : NULL;
+}
+
+size_t policy_services(const struct policy *p) {
+    return p->n_services;
+}
+
+size_t service_index(const struct service *s) {
+    return s->index;
 }
 
 struct view service_name(const struct service *s) {

@@ -122,6 +122,32 @@ static bool hosts_are_good(struct view rest) {
     return rest.n == 0;
 }
 
+/* ---- trust anchors of services ---- */
+
+void bundle_put_anchors(struct buf *out, struct view service, struct view pem) {
+    buf_put_block(out, service);
+    buf_put_block(out, pem);
+}
+
+bool bundle_anchors(struct view *rest, struct view *service, struct view *pem) {
+    if (rest->n == 0)
+        return false;
+    struct reader r = reader_of(*rest);
+    *service = read_block(&r, POLICY_NAME_MAX);
+    *pem = read_block(&r, TEXT_BLOCK_MAX);
+    if (r.bad || service->n == 0 || pem->n == 0)
+        return false;
+    *rest = r.rest;
+    return true;
+}
+
+static bool anchors_are_good(struct view rest) {
+    struct view service, pem;
+    while (bundle_anchors(&rest, &service, &pem))
+        ;
+    return rest.n == 0;
+}
+
 /* ---- the registry ---- */
 
 void registry_put(struct buf *out, const struct registry_entry *e) {
@@ -189,6 +215,7 @@ void bundle_write(const struct bundle *b, struct buf *out) {
     buf_put_block(out, b->upstream_proxy);
     buf_put_block(out, b->own_addresses);
     buf_put_block(out, b->anchors);
+    buf_put_block(out, b->own_anchors);
     buf_put_u8(out, b->audit_durable);
 }
 
@@ -216,11 +243,12 @@ int bundle_read(struct view text, struct bundle *out) {
     out->upstream_proxy = read_block(&r, HOST_SIZE + 8);
     out->own_addresses = read_block(&r, TEXT_BLOCK_MAX);
     out->anchors = read_block(&r, TEXT_BLOCK_MAX);
+    out->own_anchors = read_block(&r, TEXT_BLOCK_MAX);
     uint8_t durable = read_u8(&r);
     out->audit_durable = durable != 0;
     if (!read_done(&r) || durable > 1 || !lanes_are_good(out->lanes) ||
         !hosts_are_good(out->static_hosts) || !registry_is_good(out->registry) ||
-        !blocks_are_good(out->own_addresses))
+        !blocks_are_good(out->own_addresses) || !anchors_are_good(out->own_anchors))
         return ERR_BAD;
     return 0;
 }

@@ -37,6 +37,7 @@ struct bundle {
     struct view upstream_proxy; /* "host:port" of an HTTP proxy to leave by, or empty */
     struct view own_addresses; /* blocks: "address:port" of every listener of ours, to be refused */
     struct view anchors;       /* PEM certificates that upstreams are verified against */
+    struct view own_anchors;   /* of services with `upstream ca`; bundle_anchors walks */
     bool audit_durable;        /* wait for the disk before bytes leave */
 };
 
@@ -48,6 +49,8 @@ bool bundle_lane(struct view *rest, struct lane_info *out);
 void bundle_put_lane(struct buf *out, const struct lane_info *lane);
 bool bundle_host(struct view *rest, struct static_host *out);
 void bundle_put_host(struct buf *out, const struct static_host *host);
+bool bundle_anchors(struct view *rest, struct view *service, struct view *pem);
+void bundle_put_anchors(struct buf *out, struct view service, struct view pem);
 /* Finds the lane; ERR_MISSING. */
 MUST_USE int bundle_find_lane(const struct bundle *b, uint32_t id, struct lane_info *out);
 /* Walks the sandbox names of a lane; start with *rest = lane->names. */

@@ -306,6 +306,16 @@ static void check_accept(struct checker *c, const struct service *s) {
                    "nobody sees the requests of a spliced service, it cannot have operations");
 }
 
+/* Words on a certificate that nobody would hold the upstream against. */
+static void check_upstream(struct checker *c, const struct service *s) {
+    if (s->upstream.at.line == 0 || s->broken || s->tls == SERVICE_INTERCEPT)
+        return;
+    errors_add(c->errors, s->upstream.at, "%s cannot have a word on the upstream: %s",
+               s->tls == SERVICE_CLEAR ? "a 'clear' service" : "a spliced service",
+               s->tls == SERVICE_CLEAR ? "plain HTTP shows no certificate"
+                                       : "only the client sees its certificate");
+}
+
 /* What can be granted of a service whose requests nobody sees. */
 static int add_splice(struct policy *p, struct service *s) {
     if (s->tls != SERVICE_SPLICE || s->operations)
@@ -333,6 +343,7 @@ static int check_service(struct checker *c, struct service *s) {
         errors_add(c->errors, s->at, "the service '%.*s' has no operation", VIEW_ARG(s->name));
     assign_credentials(c, s);
     check_accept(c, s);
+    check_upstream(c, s);
     check_hosts(c, s);
     check_operations(c, s);
     check_rules(c, s->nevers);

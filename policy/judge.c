@@ -23,9 +23,7 @@ static struct verdict refuse_at(enum reason reason, const struct service *s, str
 
 /* What the data path does not do yet. A service that asks for it can be loaded, and reaches nothing. */
 static bool is_offered(const struct service *s) {
-    const struct upstream_terms *u = &s->upstream;
-    return s->tls != SERVICE_SPLICE && !service_asks_location(s) && u->ca.n == 0 && !u->pin &&
-           u->client_certificate.n == 0;
+    return s->tls != SERVICE_SPLICE && s->upstream.client_certificate.n == 0;
 }
 
 /* The services that who has a grant at get this far towards an authority. */

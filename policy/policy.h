@@ -179,6 +179,11 @@ bool service_permits_address(const struct service *s, const struct address *a);
 const struct service *policy_never_address(const struct policy *p, const struct address *a,
                                            uint16_t port);
 
+/* The services, in no certain order; NULL beyond the last. */
+const struct service *policy_service_at(const struct policy *p, size_t i);
+size_t policy_services(const struct policy *p);
+/* Distinguishes the services of a policy: 0 to policy_services - 1. */
+size_t service_index(const struct service *s);
 struct view service_name(const struct service *s);
 /* `accept any`: bodies need not be inspected and foreign credentials pass. */
 bool service_accepts_any(const struct service *s);
@@ -190,9 +195,10 @@ enum service_tls service_tls(const struct service *s);
 
 /* `upstream`: what the far end must show, and what is shown to it. Empty or NULL: nothing said. */
 struct upstream_terms {
-    struct view ca;                 /* a file of certificates: only these are trusted */
-    const uint8_t *pin;             /* SHA-256 of the SubjectPublicKeyInfo */
+    struct view ca; /* a file of certificates, named relative to at.file: only these are trusted */
+    const uint8_t *pin; /* SHA-256 of the SubjectPublicKeyInfo of one certificate of the chain */
     struct view client_certificate; /* a name of the vault's */
+    struct position at;             /* of the last such line */
 };
 const struct upstream_terms *service_upstream(const struct service *s);
 
@@ -202,7 +208,8 @@ const struct upstream_terms *service_upstream(const struct service *s);
  */
 bool service_permits_location(const struct service *s, struct view country, uint32_t asn);
 /* Whether the service has such a condition, for which a database is wanted. */
-bool service_asks_location(const struct service *s);
+bool service_asks_country(const struct service *s);
+bool service_asks_asn(const struct service *s);
 
 /* The i-th credential of the service; NULL beyond the last. */
 const struct credential *service_credential_at(const struct service *s, size_t i);

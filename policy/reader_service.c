@@ -268,7 +268,7 @@ static int read_upstream(void *source, struct lexer *l, const struct token *at) 
         errors_add(l->errors, at->at, "a second 'upstream %s' in a service", known[which]);
         return ERR_BAD;
     }
-    s->service->upstream_at = at->at;
+    u->at = at->at;
     if (which == 1)
         return read_pin(s, l);
     struct token t;

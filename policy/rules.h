@@ -117,7 +117,6 @@ struct service {
     struct range_rule *ranges;
     struct location_rule country, asn;
     struct upstream_terms upstream;
-    struct position upstream_at;
     uint64_t body_limit;
     struct operation *operations, **names; /* names: sorted */
     size_t n_operations;

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static struct buf text, lanes, hosts, registry, own;
+static struct buf text, lanes, hosts, registry, own, anchors;
 
 static struct registry_entry entry(enum registry_kind kind, const char *sandbox,
                                    const char *credential) {
@@ -49,10 +49,12 @@ static struct bundle sample(void) {
     registry_put(&registry, &token);
     registry_put(&registry, &placeholder);
     buf_put_block(&own, VIEW("127.0.0.1:3128"));
+    bundle_put_anchors(&anchors, VIEW("api"), VIEW("-----BEGIN own"));
     b.lanes = buf_view(&lanes);
     b.static_hosts = buf_view(&hosts);
     b.registry = buf_view(&registry);
     b.own_addresses = buf_view(&own);
+    b.own_anchors = buf_view(&anchors);
     return b;
 }
 
@@ -63,6 +65,7 @@ static int setup(void **state) {
     buf_init(&hosts, 1 << 16);
     buf_init(&registry, 1 << 16);
     buf_init(&own, 1 << 16);
+    buf_init(&anchors, 1 << 16);
     return 0;
 }
 
@@ -73,6 +76,7 @@ static int teardown(void **state) {
     buf_free(&hosts);
     buf_free(&registry);
     buf_free(&own);
+    buf_free(&anchors);
     return 0;
 }
 
@@ -88,6 +92,10 @@ static void what_was_written_is_read(void **state) {
     assert_true(view_equal(r.upstream_proxy, b.upstream_proxy));
     assert_true(view_equal(r.own_addresses, b.own_addresses));
     assert_true(view_equal(r.anchors, b.anchors));
+    struct view rest = r.own_anchors, service, pem;
+    assert_true(bundle_anchors(&rest, &service, &pem));
+    assert_true(view_equal(service, VIEW("api")) && view_equal(pem, VIEW("-----BEGIN own")));
+    assert_false(bundle_anchors(&rest, &service, &pem));
     assert_int_equal(r.n_resolvers, 2);
     assert_true(address_equal(&r.resolvers[0], &b.resolvers[0]));
     assert_true(address_equal(&r.resolvers[1], &b.resolvers[1]));
@@ -211,6 +219,15 @@ static void half_an_own_address(struct bundle *b) {
     b->own_addresses.n--;
 }
 
+static void half_an_anchor(struct bundle *b) {
+    b->own_anchors.n--;
+}
+
+static void anchors_of_nobody(struct bundle *b) {
+    bundle_put_anchors(&anchors, VIEW(""), VIEW("x"));
+    b->own_anchors = buf_view(&anchors);
+}
+
 static void placeholder_for_nothing(struct bundle *b) {
     struct registry_entry e = entry(REGISTRY_PLACEHOLDER, "a", "");
     registry_put(&registry, &e);
@@ -240,20 +257,10 @@ static void host_of_no_family(struct bundle *b) {
 
 static void a_bundle_with_a_bad_section_is_bad(void **state) {
     static void (*const spoilers[])(struct bundle *) = {
-        limit_out_of_range,
-        lane_twice,
-        lane_zero,
-        lane_of_two,
-        lane_of_nobody,
-        lane_with_a_gap,
-        half_a_lane,
-        half_a_host,
-        half_an_entry,
-        half_an_own_address,
-        placeholder_for_nothing,
-        token_of_nobody,
-        entry_of_no_kind,
-        resolver_port_zero,
+        limit_out_of_range,      lane_twice,          lane_zero,        lane_of_two,
+        lane_of_nobody,          lane_with_a_gap,     half_a_lane,      half_a_host,
+        half_an_entry,           half_an_own_address, half_an_anchor,   anchors_of_nobody,
+        placeholder_for_nothing, token_of_nobody,     entry_of_no_kind, resolver_port_zero,
         host_of_no_family,
     };
     assert_int_equal(read_spoiled(nothing), 0);

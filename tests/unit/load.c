@@ -8,6 +8,7 @@
 #include "base/child.h"
 #include "base/file.h"
 #include "daemon/load.h"
+#include "tests/unit/certificates.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,46 @@ static void a_trust_file_without_a_certificate_is_refused(void **state) {
     assert_true(view_search(rest, VIEW("/c.pem: No such file")) < rest.n);
 }
 
+#define OF_ITS_OWN                                                                                 \
+    "service s { host a.test; upstream ca a.pem; operation r { GET / } }\nsandbox a { grant s r "  \
+    "}\n"
+
+static void a_service_has_anchors_of_its_own_from_beside_the_policy(void **state) {
+    (void)state;
+    struct certificate root = certificate_make(&(struct wish){.cn = "root", .ca = true});
+    struct buf pem;
+    struct view rest, service, anchors;
+    struct bundle b;
+    buf_init(&pem, 1 << 16);
+    put_pem(&pem, &root);
+    buf_put_u8(&pem, 0);
+    put_file("a.pem", (const char *)buf_view(&pem).p);
+    assert_true(load(CONFIG, OF_ITS_OWN, &rest));
+    assert_int_equal(bundle_read(rest, &b), 0);
+    rest = b.own_anchors;
+    assert_true(bundle_anchors(&rest, &service, &anchors));
+    assert_true(view_equal(service, VIEW("s")));
+    assert_true(view_starts(anchors, view_head(buf_view(&pem), buf_len(&pem) - 1)));
+    assert_int_equal(rest.n, 0);
+    buf_free(&pem);
+    certificate_free(&root);
+}
+
+static void what_is_wrong_with_a_services_anchors_is_said_with_its_place(void **state) {
+    (void)state;
+    struct view rest;
+    char path[128];
+    snprintf(path, sizeof path, "%s/a.pem", folder);
+    unlink(path);
+    assert_false(load(CONFIG, OF_ITS_OWN, &rest));
+    assert_true(view_search(rest, VIEW("/a.pem: No such file")) < rest.n);
+    assert_true(view_search(rest, VIEW("policy:1:26: `upstream ca` of service s names it\n")) <
+                rest.n);
+    put_file("a.pem", BEGIN "QQ==\n" END);
+    assert_false(load(CONFIG, OF_ITS_OWN, &rest));
+    assert_true(view_search(rest, VIEW("/a.pem: none of its certificates can be read\n")) < rest.n);
+}
+
 /* ---- errors ---- */
 
 static void errors_of_every_kind_show_their_line_and_a_caret(void **state) {
@@ -144,6 +185,8 @@ int main(void) {
         cmocka_unit_test(several_trust_files_follow_each_other_on_lines_of_their_own),
         cmocka_unit_test(the_systems_anchors_are_kept_beside_a_file_only_when_named),
         cmocka_unit_test(a_trust_file_without_a_certificate_is_refused),
+        cmocka_unit_test(what_is_wrong_with_a_services_anchors_is_said_with_its_place),
+        cmocka_unit_test(a_service_has_anchors_of_its_own_from_beside_the_policy),
         cmocka_unit_test(errors_of_every_kind_show_their_line_and_a_caret),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -27,7 +27,7 @@ static void test_ct_05_a_hello_read_before_may_be_cut_anywhere(void **state) {
         uint8_t first[4096];
         struct ends e;
         make_pair(e.fd);
-        e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL);
+        e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL, NULL);
         assert_int_equal(tls_handshake(e.c), TLS_WANT_READ);
         size = (size_t)recv(e.fd[1], first, sizeof first, MSG_PEEK);
         if (n > 0)
@@ -195,11 +195,11 @@ static void test_a_session_ends_with_the_certificate(void **state) {
 }
 
 /* Bytes of the hello that our client sends. */
-static size_t hello_size(const char *name, struct tls_session *session) {
+static size_t hello_size(const char *name, const uint8_t *pin, struct tls_session *session) {
     uint8_t bytes[8192];
     int fd[2];
     make_pair(fd);
-    struct tls *t = tls_connect(client, fd[0], name, NO_ADDRESS, session);
+    struct tls *t = tls_connect(client, fd[0], name, NO_ADDRESS, pin, session);
     assert_int_equal(tls_handshake(t), TLS_WANT_READ);
     ssize_t n = read(fd[1], bytes, sizeof bytes);
     tls_free(t);
@@ -207,11 +207,13 @@ static size_t hello_size(const char *name, struct tls_session *session) {
     return n > 0 ? (size_t)n : 0;
 }
 
-static void test_a_session_of_one_name_is_not_offered_to_another(void **state) {
+static void test_a_session_of_one_name_or_pin_is_not_offered_to_another(void **state) {
     (void)state;
+    static const uint8_t pin[TLS_PIN_SIZE] = {1};
     struct tls_session *first = session_from(NAME, NULL, false);
-    assert_true(hello_size(NAME, first) > hello_size(NAME, NULL));
-    assert_int_equal(hello_size("b.test", first), hello_size("b.test", NULL));
+    assert_true(hello_size(NAME, NULL, first) > hello_size(NAME, NULL, NULL));
+    assert_int_equal(hello_size("b.test", NULL, first), hello_size("b.test", NULL, NULL));
+    assert_int_equal(hello_size(NAME, pin, first), hello_size(NAME, NULL, NULL));
     struct tls_session *other = session_from("b.test", first, false);
     tls_session_free(first);
     tls_session_free(other);
@@ -287,7 +289,7 @@ static void test_our_client_resumes_tls_1_2_as_well(void **state) {
         make_pair(fd);
         peer_start(&p, fd[1]);
         SSL_set_accept_state(p.ssl);
-        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, session);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, session);
         assert_int_equal(shake_with_peer(t, &p), TLS_DONE);
         assert_int_equal(tls_resumed(t), i > 0);
         if (i == 0)
@@ -485,7 +487,7 @@ static int be_narrow(void) {
         return 3;
     if (ends_setup(NULL) != 0)
         return 4;
-    e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL);
+    e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL, NULL);
     e.s = tls_accept(server, e.fd[1], leaf, NAME, NO_ADDRESS);
     return shake(e.c, e.s) ? 0 : 5;
 }
@@ -514,7 +516,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_sessions_resume_as_often_as_they_are_offered),
         cmocka_unit_test(test_a_session_ends_an_hour_after_the_certificate_was_verified),
         cmocka_unit_test(test_a_session_ends_with_the_certificate),
-        cmocka_unit_test(test_a_session_of_one_name_is_not_offered_to_another),
+        cmocka_unit_test(test_a_session_of_one_name_or_pin_is_not_offered_to_another),
         cmocka_unit_test(test_a_ticket_of_one_name_does_not_resume_under_another),
         cmocka_unit_test(test_our_client_resumes_tls_1_2_as_well),
         cmocka_unit_test(test_half_of_a_connection_can_be_closed),

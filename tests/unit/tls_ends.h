@@ -73,7 +73,7 @@ struct ends {
 
 static void open_ends(struct ends *e, const char *name, struct tls_session *session) {
     make_pair(e->fd);
-    e->c = tls_connect(client, e->fd[0], name, NO_ADDRESS, session);
+    e->c = tls_connect(client, e->fd[0], name, NO_ADDRESS, NULL, session);
     e->s = tls_accept(server, e->fd[1], leaf, name, NO_ADDRESS);
     assert_non_null(e->c);
     assert_non_null(e->s);

@@ -5,6 +5,9 @@
 
 /* ---- upstream certificates (TU-01 to TU-04, TU-06) ---- */
 
+static uint8_t pinned[TLS_PIN_SIZE];
+static const uint8_t *pin; /* what verdict_at asks for */
+
 /* What a server with this leaf and these certificates above it makes of our client. */
 static const char *verdict_at(const struct certificate *c, struct certificate *const *above,
                               size_t n, const char *name, struct view address) {
@@ -19,7 +22,7 @@ static const char *verdict_at(const struct certificate *c, struct certificate *c
         assert_int_equal(SSL_CTX_add1_chain_cert(p.ctx, above[i]->x), 1);
     peer_start(&p, fd[1]);
     SSL_set_accept_state(p.ssl);
-    struct tls *t = tls_connect(client, fd[0], name, address, NULL);
+    struct tls *t = tls_connect(client, fd[0], name, address, pin, NULL);
     assert_non_null(t);
     enum tls_result r = shake_with_peer(t, &p);
     snprintf(text, sizeof text, "%s",
@@ -109,6 +112,43 @@ static void test_tu_04_a_nul_in_a_name_ends_nothing(void **state) {
     assert_string_not_equal(verdict(&w), "good");
 }
 
+/* ---- pinned keys (RFC 7469 2.6) ---- */
+
+static void pin_of(const struct certificate *c, uint8_t out[TLS_PIN_SIZE]) {
+    uint8_t *der = NULL;
+    int n = i2d_PUBKEY(c->key, &der);
+    assert_true(n > 0);
+    assert_int_equal(EVP_Digest(der, (size_t)n, out, NULL, EVP_sha256(), NULL), 1);
+    OPENSSL_free(der);
+}
+
+static void test_a_pin_is_met_by_any_key_of_the_verified_chain_and_no_other(void **state) {
+    (void)state;
+    static const char *const none =
+        "no key in the upstream's chain is the one that `upstream pin` names";
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate twin =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate *above[] = {&middle, &twin};
+    const struct {
+        const struct certificate *pinned;
+        const char *verdict;
+    } cases[] = {{&c, "good"},
+                 {&middle, "good"},
+                 {&root, "good"},
+                 {&unknown_root, none},
+                 {&twin, none} /* sent, but not of the chain */};
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        pin_of(cases[i].pinned, pinned);
+        pin = pinned;
+        assert_string_equal(verdict_at(&c, above, 2, NAME, NO_ADDRESS), cases[i].verdict);
+    }
+    pin = NULL;
+    certificate_free(&twin);
+    certificate_free(&c);
+}
+
 static void test_tu_01_an_expired_certificate_above_the_leaf_is_refused(void **state) {
     (void)state;
     struct certificate old = certificate_make(&(struct wish){
@@ -172,8 +212,8 @@ static void test_an_address_needs_a_certificate_for_the_address(void **state) {
 
 static void test_a_name_that_openssl_reads_as_a_pattern_is_never_connected(void **state) {
     (void)state;
-    assert_null(tls_connect(client, 0, ".allowed.test", NO_ADDRESS, NULL));
-    assert_null(tls_connect(client, 0, "", NO_ADDRESS, NULL));
+    assert_null(tls_connect(client, 0, ".allowed.test", NO_ADDRESS, NULL, NULL));
+    assert_null(tls_connect(client, 0, "", NO_ADDRESS, NULL, NULL));
 }
 
 static void test_anchors_that_cannot_be_read_make_no_client(void **state) {
@@ -255,7 +295,7 @@ static const char *verdict_stapled(const struct certificate *c, int version) {
     SSL_CTX_set_tlsext_status_cb(p.ctx, give_staple);
     peer_start(&p, fd[1]);
     SSL_set_accept_state(p.ssl);
-    struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+    struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
     snprintf(text, sizeof text, "%s", shake_with_peer(t, &p) == TLS_DONE ? "good" : tls_error(t));
     tls_free(t);
     peer_free(&p);
@@ -328,7 +368,7 @@ static void test_tu_06_nothing_below_tls_1_2_is_spoken(void **state) {
         server_identity(&p);
         peer_start(&p, fd[1]);
         SSL_set_accept_state(p.ssl);
-        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
         if (shake_with_peer(t, &p) != cases[i].result)
             fail_msg("case %zu: %s", i, tls_error(t));
         if (cases[i].result == TLS_DONE)
@@ -369,7 +409,7 @@ static void test_tu_08_only_what_we_offered_may_be_chosen(void **state) {
         server_identity(&p);
         peer_start(&p, fd[1]);
         SSL_set_accept_state(p.ssl);
-        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
         assert_int_equal(shake_with_peer(t, &p), cases[i].result);
         tls_free(t);
         peer_free(&p);
@@ -385,7 +425,7 @@ static void test_tu_07_and_11_a_peer_that_speaks_something_else_fails(void **sta
         int fd[2];
         size_t n;
         make_pair(fd);
-        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL);
+        struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
         assert_int_equal(tls_handshake(t), TLS_WANT_READ);
         size_t size = i < 2 ? strlen(said[i]) : 7 - (i - 2);
         assert_int_equal(write(fd[1], said[i], size), size);
@@ -419,6 +459,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named),
         cmocka_unit_test(test_tu_04_a_nul_in_a_name_ends_nothing),
+        cmocka_unit_test(test_a_pin_is_met_by_any_key_of_the_verified_chain_and_no_other),
         cmocka_unit_test(test_tu_01_an_expired_certificate_above_the_leaf_is_refused),
         cmocka_unit_test(test_a_leaf_cannot_sign_another),
         cmocka_unit_test(test_tu_10_more_certificates_than_the_limit_are_refused),

@@ -83,7 +83,7 @@ def canonical(path):
     """None: servers could read it in two ways, or it is none."""
     path = re.sub("%([0-9A-Fa-f]{2})", lambda m: chr(int(m.group(1), 16)) if re.match(r"[A-Za-z0-9._~-]", chr(int(m.group(1), 16)))
                   else m.group(0).upper(), path)
-    if "//" in path or "%2F" in path or "/../" in path + "/":
+    if "//" in path or "%2F" in path or "/../" in path + "/" or ";" in path or "%3B" in path:
         return None
     while "/./" in path:
         path = path.replace("/./", "/", 1)

@@ -6,6 +6,7 @@
 #include "egress/ask.h"
 #include "egress/exchange.h"
 #include "egress/hostile.h"
+#include "egress/substitute.h"
 #include "egress/suspension.h"
 
 #include <stdlib.h>
@@ -25,7 +26,8 @@ struct lease {
     struct upstream_key key;
     uint8_t fingerprint[FINGERPRINT_SIZE];
     size_t prefix;
-    struct buf secret; /* in the arena; empty while it is asked for */
+    bool encoded, escaped; /* it is sent percent-encoded, or as a JSON string */
+    struct buf secret;     /* in the arena; empty while it is asked for */
     uint64_t expires, give_up;
     uint32_t ask;
     struct event *retry;
@@ -84,6 +86,26 @@ struct guard_set *lease_guard(struct lane *l, struct view sandbox) {
     return g ? g->set : NULL;
 }
 
+/* An upstream may encode what it was sent once more: what is spelled otherwise there is guarded, too. */
+static int guard_spelled(struct guard_set *set, const struct lease *lease, enum place place,
+                         uint64_t until) {
+    struct view secret = buf_view(&lease->secret);
+    struct buf prefix, spelled;
+    int result = 0;
+    buf_init_secret(&prefix, GUARD_SECRET_MAX);
+    buf_init_secret(&spelled, SUBSTITUTE_GROWTH * SECRET_MAX);
+    substitute_spell(place, view_head(secret, lease->prefix), &prefix);
+    substitute_spell(place, secret, &spelled);
+    if (!buf_ok(&prefix) || !buf_ok(&spelled))
+        result = ERR_MEMORY;
+    else if (!view_equal(buf_view(&spelled), secret))
+        result = guard_set_add(set, buf_view(&spelled), view_str(lease->key.credential),
+                               buf_len(&prefix), until);
+    buf_free(&prefix);
+    buf_free(&spelled);
+    return result;
+}
+
 /* Before a secret leaves, answers are scanned for it: what cannot be guarded is not used. */
 static int guard(struct lane *l, const struct lease *lease) {
     struct view sandbox = view_str(lease->key.sandbox);
@@ -93,8 +115,13 @@ static int guard(struct lane *l, const struct lease *lease) {
     if (!g)
         return ERR_MEMORY;
     uint64_t until = loop_now(l->loop) + lane_limit(l, LIMIT_GUARD_TIME) * SECOND;
-    return guard_set_add(g->set, buf_view(&lease->secret), view_str(lease->key.credential),
-                         lease->prefix, until);
+    int result = guard_set_add(g->set, buf_view(&lease->secret), view_str(lease->key.credential),
+                               lease->prefix, until);
+    if (result == 0 && lease->encoded)
+        result = guard_spelled(g->set, lease, PLACE_QUERY, until);
+    if (result == 0 && lease->escaped)
+        result = guard_spelled(g->set, lease, PLACE_JSON, until);
+    return result;
 }
 
 /* ---- leases ---- */
@@ -204,6 +231,11 @@ static struct lease *lease_new(struct lane *l, const struct upstream_key *key,
         return NULL;
     lease->lane = l;
     lease->key = *key;
+    struct view credential = view_str(key->credential);
+    lease->encoded = policy_puts(l->now->policy, credential, PLACE_QUERY) ||
+                     policy_puts(l->now->policy, credential, PLACE_PATH) ||
+                     policy_puts(l->now->policy, credential, PLACE_FORM);
+    lease->escaped = policy_puts(l->now->policy, credential, PLACE_JSON);
     memcpy(lease->fingerprint, fingerprint, FINGERPRINT_SIZE);
     buf_init_secret(&lease->secret, SECRET_MAX);
     lease->give_up = loop_now(l->loop) + lane_limit(l, LIMIT_ASK_TIME) * SECOND;

@@ -155,12 +155,27 @@ static void find_origin(struct exchange *ex, size_t at) {
     ex->fingerprint_of = (int)at;
 }
 
-/* Materials of one field that are ours may stand there; any other placeholder in it may not. */
-static bool field_hides_placeholder(const struct materials *m, size_t from, struct view value) {
-    for (size_t i = from; i < m->n; i++)
-        if (placeholder_is(m->at[i].token))
-            return false;
-    return placeholder_inside(value);
+/*
+ * A placeholder that is a material is judged as one; any other in the part of the request in which
+ * the materials from that one on were found is hidden.
+ */
+static bool hides_placeholder(const struct materials *m, size_t from, struct view part) {
+    for (size_t i = from; i < m->n; i++) {
+        const struct material *at = &m->at[i];
+        if (!placeholder_is(at->token)) {
+            if (placeholder_inside(at->token))
+                return true;
+            continue;
+        }
+        /* Of Basic both halves have the same bytes. */
+        if (at->raw.p < part.p)
+            continue;
+        size_t before = (size_t)(at->raw.p - part.p);
+        if (placeholder_inside(view_head(part, before)))
+            return true;
+        part = view_skip(part, before + at->raw.n);
+    }
+    return placeholder_inside(part);
 }
 
 static bool find_materials(struct exchange *ex) {
@@ -175,13 +190,12 @@ static bool find_materials(struct exchange *ex) {
         const struct field *f = &ex->request.fields.at[i];
         size_t from = m->n;
         provenance_field(f->name, f->value, &watched, m);
-        elsewhere = elsewhere || field_hides_placeholder(m, from, f->value) ||
+        elsewhere = elsewhere || hides_placeholder(m, from, f->value) ||
                     field_name_look(f->name).placeholder;
     }
     size_t from = m->n;
     provenance_target(&ex->target, &watched, m);
-    elsewhere = elsewhere || field_hides_placeholder(m, from, ex->target.path) ||
-                (ex->target.has_query && field_hides_placeholder(m, from, ex->target.query));
+    elsewhere = elsewhere || hides_placeholder(m, from, buf_view(&ex->canonical));
     ex->fingerprint_of = -1;
     for (size_t i = 0; i < m->n; i++)
         find_origin(ex, i);
@@ -189,15 +203,9 @@ static bool find_materials(struct exchange *ex) {
     return elsewhere;
 }
 
-/* A place into which no secret is put yet. */
-static bool is_unoffered_place(const struct verdict *v) {
-    enum place place = v->swap >= 0 ? verdict_place(v)->place : PLACE_HEADER;
-    return place != PLACE_HEADER && place != PLACE_BASIC_USER && place != PLACE_BASIC_PASSWORD;
-}
-
-/* Beside those, terms of grants that nobody counts yet, and observing that nobody tells of yet. */
+/* Terms of grants that nobody counts yet, and observing that nobody tells of yet. */
 static void refuse_unoffered(struct verdict *v) {
-    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED && !is_unoffered_place(v)))
+    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED))
         return;
     v->allow = false;
     v->reason = v->observed != REASON_ALLOWED ? v->observed : REASON_NOT_OFFERED;

@@ -280,49 +280,54 @@ static int adjust_fields(struct exchange *ex) {
     return fields_add(f, VIEW("accept-encoding"), VIEW("identity"));
 }
 
-static void write_head(struct exchange *ex) {
+static void write_head(struct exchange *ex, struct view target, const struct fields *fields) {
     struct buf host;
     buf_init(&host, HOST_SIZE + 8);
     authority_write(&ex->authority, ex->tls ? 443 : 80, &host);
-    struct view target = buf_view(&ex->canonical);
-    http1_write_request(&ex->head, ex->request.method, target, buf_view(&host), &ex->request.fields,
+    http1_write_request(&ex->head, ex->request.method, target, buf_view(&host), fields,
                         ex->request.framing, ex->request.length, true);
     buf_free(&host);
 }
 
-/* The placeholder's field, whose value points to the secret for as long as the head is written. */
+/* From a copy: the record keeps the placeholder. */
 static int write_head_with(struct exchange *ex, struct view secret) {
-    const struct material *m = &ex->materials.at[ex->verdict.swap];
-    struct fields *f = &ex->request.fields;
-    struct buf value;
-    size_t at = 0;
-    while (at < f->n && !view_equal_nocase(f->at[at].name, m->name))
-        at++;
-    if (at == f->n)
-        return ERR_BAD;
-    struct view placeholder = f->at[at].value;
-    buf_init_secret(&value, SUBSTITUTE_MAX);
-    int result = substitute_request(f, m, secret, &value);
+    const struct fields *f = &ex->request.fields;
+    struct view target = buf_view(&ex->canonical);
+    struct fields fields;
+    struct buf values;
+    memcpy(fields.at, f->at, f->n * sizeof *f->at);
+    fields.n = f->n;
+    buf_init_secret(&values, SUBSTITUTE_MAX);
+    int result =
+        substitute_request(&fields, &target, &ex->materials, ex->verdict.swaps, secret, &values);
     if (result == 0)
-        write_head(ex);
-    f->at[at].value = placeholder;
-    buf_free(&value);
+        write_head(ex, target, &fields);
+    buf_free(&values);
     return result;
+}
+
+static enum reason serialise_with(struct exchange *ex, struct view secret) {
+    const char *misfit = substitute_misfit(verdict_place(&ex->verdict)->place, secret);
+    if (misfit) {
+        ex->trail.detail = view_str(misfit);
+        return REASON_SECRET_UNFIT;
+    }
+    return write_head_with(ex, secret) == 0 ? REASON_ALLOWED : REASON_BROKER_UNAVAILABLE;
 }
 
 static enum reason serialise(struct exchange *ex, struct lease *lease) {
     size_t max = ex->generation->limits.v[LIMIT_HEAD_BYTES] + 4 * WIRE_SIZE;
+    enum reason why = REASON_ALLOWED;
     if (adjust_fields(ex) != 0)
         return REASON_HEAD_TOO_LARGE;
     if (!lease) {
         buf_init(&ex->head, max);
-        write_head(ex);
+        write_head(ex, buf_view(&ex->canonical), &ex->request.fields);
     } else {
         buf_init_secret(&ex->head, max);
-        if (write_head_with(ex, lease_secret(lease)) != 0)
-            return REASON_BROKER_UNAVAILABLE;
+        why = serialise_with(ex, lease_secret(lease));
     }
-    return buf_ok(&ex->head) ? REASON_ALLOWED : REASON_TOO_MANY;
+    return why == REASON_ALLOWED && !buf_ok(&ex->head) ? REASON_TOO_MANY : why;
 }
 
 /* ---- launching ---- */

@@ -1,42 +1,75 @@
 #include "egress/substitute.h"
 
 #include "base/base64.h"
+#include "base/utf8.h"
+#include "policy/target.h"
 
 #include <assert.h>
 
-bool substitute_is_sendable(struct view secret) {
-    if (secret.n == 0 || secret.p[0] == ' ' || secret.p[secret.n - 1] == ' ')
+/* ---- how a secret is spelled ---- */
+
+static bool is_visible_text(struct view v) {
+    if (v.n == 0 || v.p[0] == ' ' || v.p[v.n - 1] == ' ')
         return false;
-    for (size_t i = 0; i < secret.n; i++)
-        if (secret.p[i] < 0x20 || secret.p[i] == 0x7f)
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < 0x20 || v.p[i] == 0x7f)
             return false;
     return true;
 }
 
-/* The value behind "scheme SP"; false when it does not begin so. */
-static bool behind_scheme(struct view value, struct view scheme, struct view *rest) {
-    *rest = view_skip(value, scheme.n + 1);
-    return scheme.n > 0 && value.n > scheme.n && view_starts(value, scheme) &&
-           value.p[scheme.n] == ' ';
+/* RFC 6265 4.1.1 */
+static bool is_cookie_value(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] <= ' ' || v.p[i] > '~' || memchr("\",;\\", v.p[i], 4) != NULL)
+            return false;
+    return true;
 }
 
-static void put_scheme(struct view scheme, struct buf *out) {
-    buf_put(out, scheme);
-    buf_put_u8(out, ' ');
+const char *substitute_misfit(enum place place, struct view secret) {
+    if (!is_visible_text(secret))
+        return "the secret is empty, or has a control character or a blank at an end";
+    if (place == PLACE_BASIC_USER && view_find(secret, ':') < secret.n)
+        return "the secret has a colon, which ends a user of Basic";
+    if (place == PLACE_COOKIE && !is_cookie_value(secret))
+        return "the secret has a blank, '\"', ',', ';', '\\' or a byte beyond ASCII, which no "
+               "cookie "
+               "can hold";
+    if (place == PLACE_JSON && !utf8_is_text(secret))
+        return "the secret is not in UTF-8, which JSON is";
+    return NULL;
 }
 
-static int put_plain(const struct material *m, struct view value, struct view secret,
-                     struct buf *out) {
-    struct view token = value;
-    if (m->scheme.n > 0 && !behind_scheme(value, m->scheme, &token))
-        return ERR_BAD;
-    if (!view_equal(token, m->token))
-        return ERR_BAD;
-    if (m->scheme.n > 0)
-        put_scheme(m->scheme, out);
-    buf_put(out, secret);
-    return 0;
+static void put_percent(struct view v, struct buf *out) {
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < v.n; i++) {
+        uint8_t c = v.p[i];
+        bool reserved = !is_alnum(c) && memchr("-._~", c, 4) == NULL;
+        if (reserved) {
+            buf_put_u8(out, '%');
+            buf_put_u8(out, (uint8_t)digits[c >> 4]);
+        }
+        buf_put_u8(out, reserved ? (uint8_t)digits[c & 15] : c);
+    }
 }
+
+static void put_json(struct view v, struct buf *out) {
+    for (size_t i = 0; i < v.n; i++) {
+        if (v.p[i] == '"' || v.p[i] == '\\')
+            buf_put_u8(out, '\\');
+        buf_put_u8(out, v.p[i]);
+    }
+}
+
+void substitute_spell(enum place place, struct view secret, struct buf *out) {
+    if (place == PLACE_QUERY || place == PLACE_PATH || place == PLACE_FORM)
+        put_percent(secret, out);
+    else if (place == PLACE_JSON)
+        put_json(secret, out);
+    else
+        buf_put(out, secret);
+}
+
+/* ---- one material ---- */
 
 static int put_pair(const struct material *m, struct view pair, struct view secret,
                     struct buf *out) {
@@ -46,9 +79,6 @@ static int put_pair(const struct material *m, struct view pair, struct view secr
     struct view *half = m->place == PLACE_BASIC_USER ? &user : &password;
     if (colon == pair.n || !view_equal(*half, m->token))
         return ERR_BAD;
-    /* RFC 7617: the first colon ends the user. */
-    if (m->place == PLACE_BASIC_USER && view_find(secret, ':') != secret.n)
-        return ERR_BAD;
     *half = secret;
     buf_put(out, user);
     buf_put_u8(out, ':');
@@ -56,54 +86,111 @@ static int put_pair(const struct material *m, struct view pair, struct view secr
     return buf_ok(out) ? 0 : ERR_MEMORY;
 }
 
-static int put_basic(const struct material *m, struct view value, struct view secret,
-                     struct buf *out) {
-    struct view encoded;
+static int put_basic(const struct material *m, struct view secret, struct buf *out) {
     struct buf before, after;
-    if (!behind_scheme(value, m->scheme, &encoded))
-        return ERR_BAD;
     buf_init(&before, BASIC_MAX);
     buf_init_secret(&after, SUBSTITUTE_MAX);
-    int result = base64_decode(encoded, &before);
+    int result = base64_decode(m->raw, &before);
     if (result == 0)
         result = put_pair(m, buf_view(&before), secret, &after);
-    if (result == 0) {
-        put_scheme(m->scheme, out);
+    if (result == 0)
         base64_encode(buf_view(&after), out);
-    }
     buf_free(&before);
     buf_free(&after);
     return result;
 }
 
-int substitute_field(const struct material *m, struct view value, struct view secret,
-                     struct buf *out) {
-    int result = ERR_BAD;
-    assert(out->secret);
-    if (m->malformed || m->token.n == 0 || !substitute_is_sendable(secret))
-        return ERR_BAD;
-    if (m->place == PLACE_HEADER)
-        result = put_plain(m, value, secret, out);
-    else if (m->place == PLACE_BASIC_USER || m->place == PLACE_BASIC_PASSWORD)
-        result = put_basic(m, value, secret, out);
-    return result == 0 && !buf_ok(out) ? ERR_MEMORY : result;
+/* What the judge was told of is what these bytes say. */
+static bool says_token(const struct material *m) {
+    struct buf decoded;
+    if (m->place != PLACE_QUERY && m->place != PLACE_PATH)
+        return view_equal(m->raw, m->token);
+    buf_init(&decoded, m->raw.n);
+    int result = percent_decode(m->raw, m->place == PLACE_QUERY, &decoded);
+    bool same = result == 0 && view_equal(buf_view(&decoded), m->token);
+    buf_free(&decoded);
+    return same;
 }
 
-int substitute_request(struct fields *fields, const struct material *m, struct view secret,
-                       struct buf *out) {
-    struct field *field = NULL;
-    for (size_t i = 0; i < fields->n; i++) {
-        if (!view_equal_nocase(fields->at[i].name, m->name))
-            continue;
-        if (field)
-            return ERR_BAD;
-        field = &fields->at[i];
-    }
-    if (!field)
+static int put_secret(const struct material *m, struct view secret, struct buf *out) {
+    if (m->malformed || m->token.n == 0 || substitute_misfit(m->place, secret))
         return ERR_BAD;
-    size_t at = buf_len(out);
-    int result = substitute_field(m, field->value, secret, out);
-    if (result == 0)
-        field->value = view_skip(buf_view(out), at);
-    return result;
+    switch (m->place) {
+    case PLACE_BASIC_USER:
+    case PLACE_BASIC_PASSWORD:
+        return put_basic(m, secret, out);
+    case PLACE_HEADER:
+    case PLACE_COOKIE:
+    case PLACE_QUERY:
+    case PLACE_PATH:
+        if (!says_token(m))
+            return ERR_BAD;
+        substitute_spell(m->place, secret, out);
+        return 0;
+    default:
+        return ERR_BAD;
+    }
+}
+
+/* ---- all of them ---- */
+
+static bool holds(struct view whole, struct view part) {
+    uintptr_t from = (uintptr_t)whole.p, at = (uintptr_t)part.p;
+    return part.n > 0 && part.n <= whole.n && at >= from && at - from <= whole.n - part.n;
+}
+
+static bool is_swapped(uint32_t swaps, size_t i) {
+    return swaps >> i & 1;
+}
+
+/* Lets *whole point to itself with the secret in it, if a swap stands there; *left loses those that do. */
+static int rewrite(struct view *whole, const struct materials *m, uint32_t *left,
+                   struct view secret, struct buf *out) {
+    size_t start = buf_len(out), done = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        const struct material *at = &m->at[i];
+        if (!is_swapped(*left, i) || !holds(*whole, at->raw))
+            continue;
+        size_t offset = (size_t)(at->raw.p - whole->p);
+        if (offset < done)
+            return ERR_BAD;
+        buf_put(out, view_slice(*whole, done, offset));
+        int result = put_secret(at, secret, out);
+        if (result != 0)
+            return result;
+        done = offset + at->raw.n;
+        *left &= ~(UINT32_C(1) << i);
+    }
+    if (done == 0)
+        return 0;
+    buf_put(out, view_skip(*whole, done));
+    *whole = view_skip(buf_view(out), start);
+    return buf_ok(out) ? 0 : ERR_MEMORY;
+}
+
+/* What everything that changes may take: reserved at once, since memory that moved would not be pointed to any more. */
+static size_t room_for(const struct fields *fields, struct view target, const struct materials *m,
+                       uint32_t swaps, struct view secret) {
+    size_t n = target.n;
+    for (size_t i = 0; i < m->n; i++) {
+        if (!is_swapped(swaps, i))
+            continue;
+        n += SUBSTITUTE_GROWTH * secret.n + 4; /* base64 is padded to four */
+        for (size_t k = 0; k < fields->n; k++)
+            if (holds(fields->at[k].value, m->at[i].raw))
+                n += fields->at[k].value.n;
+    }
+    return n;
+}
+
+int substitute_request(struct fields *fields, struct view *target, const struct materials *m,
+                       uint32_t swaps, struct view secret, struct buf *out) {
+    uint32_t left = swaps;
+    assert(out->secret);
+    if (!buf_reserve(out, room_for(fields, *target, m, swaps, secret)))
+        return ERR_MEMORY;
+    int result = rewrite(target, m, &left, secret, out);
+    for (size_t i = 0; i < fields->n && result == 0; i++)
+        result = rewrite(&fields->at[i].value, m, &left, secret, out);
+    return result == 0 && left != 0 ? ERR_BAD : result;
 }

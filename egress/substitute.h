@@ -1,19 +1,19 @@
 /*
- * Substitution: the real secret in the place of the placeholder, once, in the
- * one field that the judge named (PH-05, PH-08, PH-10). Pure.
+ * Substitution: the real secret in the place of the placeholder, where the judge
+ * said so and nowhere else (PH-04, PH-05, PH-08, PH-10). Pure.
  *
- * egress/exchange.c does this last, when the verdict allows, the lease is
- * there and the upstream's certificate was verified (P6):
+ * egress/send.c does this last, when the verdict allows, the lease is there and
+ * the upstream's certificate was verified (P6):
  *
- *     struct buf value, head;                          both in the arena (P2)
- *     buf_init_secret(&value, SUBSTITUTE_MAX);
+ *     struct fields fields = ...;                      a copy of the record's
+ *     struct view target = ...;
+ *     buf_init_secret(&values, SUBSTITUTE_MAX);        both in the arena (P2)
  *     buf_init_secret(&head, ...);
- *     substitute_request(&fields, &materials.at[verdict.swap], secret, &value);
- *     http1_write_request(&head, ..., &fields, ...);
+ *     substitute_request(&fields, &target, &materials, verdict.swaps, secret, &values);
+ *     http1_write_request(&head, ..., target, &fields, ...);
  *
- * `fields` is a copy of the record's fields for the wire; the record itself
- * keeps the placeholder, which is what audit sees. From then on the fields
- * point into `value`: they are not to be logged, kept or looked at again. What
+ * The record itself keeps the placeholder, which is what audit sees. From then on fields and
+ * target point into `values`: they are not to be logged, kept or looked at again. What
  * was put in is never searched for placeholders.
  */
 #ifndef EGRESS_SUBSTITUTE_H
@@ -22,32 +22,33 @@
 #include "http/message.h"
 #include "policy/provenance.h"
 
-/* Scheme, and a secret of SECRET_MAX beside the other half of a Basic, in base64. */
-enum { SUBSTITUTE_MAX = 32 * 1024 };
+/* A head with secrets in it; and how many bytes a byte of a secret may become ("%2B"). */
+enum { SUBSTITUTE_MAX = 1 << 20, SUBSTITUTE_GROWTH = 3 };
 
 /*
- * Whether these bytes may stand in a field: not empty, no control (CR, LF, NUL
- * and HTAB among them), no SP at either end. The vault checked it as well.
+ * Whether these bytes can be spelled in a place. Nowhere: none, a control (CR, LF, NUL and HTAB among
+ * them), SP at either end; the vault checked that as well. A user of Basic has no colon (RFC 7617), a cookie the
+ * octets of RFC 6265, JSON is UTF-8. In a target or form each byte can stand that has an encoding. NULL when
+ * it can, or a static sentence fragment for the operator.
  */
-bool substitute_is_sendable(struct view secret);
+const char *substitute_misfit(enum place place, struct view secret);
 
 /*
- * Appends to out (a buffer in the arena) the field's value with the secret in
- * place of m->token: the whole value; behind m->scheme, as it was sent, and one
- * SP; or as one half of a Basic, the other half unchanged, in canonical base64.
- * ERR_BAD: the value is not the one that m was read from, m is of another
- * place, the secret is not sendable, or it holds a colon and is to be a user.
- * ERR_MEMORY: out is full. Then nothing of out may be used.
+ * Appends the secret as it is spelled in a place: percent-encoded but for unreserved characters (RFC 3986 2.3)
+ * in a target or form; inside of a JSON string escaped; elsewhere as it is, also in one half of Basic, which base64
+ * then holds.
  */
-MUST_USE int substitute_field(const struct material *m, struct view value, struct view secret,
-                              struct buf *out);
+void substitute_spell(enum place place, struct view secret, struct buf *out);
 
 /*
- * Finds the one field that m names and lets its value point to what was
- * appended to out, which must not change while the fields are in use. ERR_BAD
- * also when there are several of that name, or none.
+ * Puts the secret in the place of each material of `swaps` (bits of m): its `raw` bytes of a field's value or of
+ * the target change, all others stay. Of Basic the other half stays and the base64 is canonical. What
+ * changed points into out, a buffer in the arena, which must not change while it is in use. ERR_BAD: a
+ * material is not what stands there, or stands in neither, or the secret cannot be spelled; ERR_MEMORY.
+ * Then nothing of out, fields and target may be used.
  */
-MUST_USE int substitute_request(struct fields *fields, const struct material *m, struct view secret,
+MUST_USE int substitute_request(struct fields *fields, struct view *target,
+                                const struct materials *m, uint32_t swaps, struct view secret,
                                 struct buf *out);
 
 #endif

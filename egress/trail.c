@@ -67,11 +67,15 @@ static void put_rule(struct record *r, const struct position *at) {
     record_text(r, FIELD_RULE, view_of(text, n));
 }
 
-static bool segment_is_material(const struct materials *m, struct view segment) {
-    for (size_t i = 0; m && i < m->n; i++)
-        if (m->at[i].place == PLACE_PATH && !view_is_empty(m->at[i].token) &&
-            view_search(segment, m->at[i].token) != segment.n)
+/* The n-th, from 1. Where a credential stands for other operations only, what was allowed is plain. */
+static bool segment_is_material(const struct trail *t, unsigned n) {
+    const struct materials *m = t->materials;
+    for (size_t i = 0; m && i < m->n; i++) {
+        const struct material *at = &m->at[i];
+        bool plain = at->watched && at->origin == ORIGIN_FOREIGN && t->verdict.allow;
+        if (at->place == PLACE_PATH && at->segment == n && !plain)
             return true;
+    }
     return false;
 }
 
@@ -99,9 +103,9 @@ static void put_target(struct record *r, const struct trail *t) {
     struct view rest = t->target->path, segment, name, value;
     buf_init(&path, LANE_HEAD_MAX);
     buf_init(&names, LANE_HEAD_MAX);
-    while (target_segment(&rest, &segment)) {
+    for (unsigned n = 1; target_segment(&rest, &segment); n++) {
         buf_put_u8(&path, '/');
-        if (segment_is_material(t->materials, segment))
+        if (segment_is_material(t, n))
             buf_put_str(&path, "[credential]");
         else
             buf_put(&path, segment);

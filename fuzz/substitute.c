@@ -1,9 +1,9 @@
 /*
- * Substitution of what provenance found in a field: the secret stands in the
- * result once and where the placeholder stood, the rest is as it was, and
- * nothing in it could end a head.
+ * Substitution of what provenance found in a request: the secret stands in the
+ * result where the placeholder stood, all else is as it was, and nothing in
+ * it could end a head or begin another parameter.
  *
- * Input: the secret's length, the secret, then the field's value.
+ * Input: how the rest is parted (a secret, a field's value, a cookie's, a target), and these.
  */
 #include "egress/substitute.h"
 #include "base/base64.h"
@@ -13,59 +13,123 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const uint8_t data_q[] = "q";
+
 static void require(bool holds) {
     if (!holds)
         abort();
 }
 
-static void check_plain(const struct material *m, struct view value, struct view secret,
-                        struct view result) {
-    size_t before = value.n - m->token.n;
-    require(view_equal(view_head(result, before), view_head(value, before)));
-    require(view_equal(view_skip(result, before), secret));
+struct request {
+    struct fields fields;
+    struct view target;
+    struct materials materials;
+};
+
+static size_t count(struct view v, uint8_t c) {
+    size_t n = 0;
+    for (size_t i = 0; i < v.n; i++)
+        n += v.p[i] == c;
+    return n;
 }
 
-static void check_basic(const struct material *m, struct view secret, struct view result) {
+static bool is_basic(const struct material *m) {
+    return m->place == PLACE_BASIC_USER || m->place == PLACE_BASIC_PASSWORD;
+}
+
+/* What stood before and behind the placeholder still does; between them is the secret, spelled. */
+static void check_plain(const struct material *m, struct view before, struct view after,
+                        struct view secret) {
+    size_t at = (size_t)(m->raw.p - before.p), rest = before.n - at - m->raw.n;
+    struct buf spelled;
+    buf_init_secret(&spelled, SUBSTITUTE_MAX);
+    substitute_spell(m->place, secret, &spelled);
+    require(after.n == at + buf_len(&spelled) + rest);
+    require(view_equal(view_head(after, at), view_head(before, at)));
+    require(view_equal(view_slice(after, at, after.n - rest), buf_view(&spelled)));
+    require(view_equal(view_skip(after, after.n - rest), view_skip(before, before.n - rest)));
+    buf_free(&spelled);
+}
+
+static void check_basic(const struct material *m, struct view after, struct view secret) {
     struct buf pair;
     buf_init(&pair, SUBSTITUTE_MAX);
-    require(view_starts(result, m->scheme));
-    require(base64_decode(view_skip(result, m->scheme.n + 1), &pair) == 0);
+    (void)view_cut(&after, ' ');
+    require(base64_decode(after, &pair) == 0);
     struct view password = buf_view(&pair), user = view_cut(&password, ':');
     require(view_equal(m->place == PLACE_BASIC_USER ? user : password, secret));
     buf_free(&pair);
 }
 
-static void check(const struct material *m, struct view value, struct view secret) {
+static void check_target(struct view before, struct view after) {
+    static const char parts[] = "/?&=;# \r\n";
+    for (size_t i = 0; i < sizeof parts; i++)
+        require(count(after, (uint8_t)parts[i]) <= count(before, (uint8_t)parts[i]));
+}
+
+static void check(const struct request *r, size_t i, struct view secret) {
+    const struct material *m = &r->materials.at[i];
+    struct fields fields = r->fields;
+    struct view target = r->target;
     struct buf out;
     buf_init_secret(&out, SUBSTITUTE_MAX);
-    int result = substitute_field(m, value, secret, &out);
-    if (result == 0) {
-        struct view v = buf_view(&out);
-        require(substitute_is_sendable(secret));
-        require(view_find(v, '\r') == v.n && view_find(v, '\n') == v.n && view_find(v, 0) == v.n);
-        if (m->place == PLACE_HEADER)
-            check_plain(m, value, secret, v);
+    if (substitute_request(&fields, &target, &r->materials, UINT32_C(1) << i, secret, &out) == 0) {
+        require(!m->malformed && !substitute_misfit(m->place, secret));
+        bool in_target = m->place == PLACE_QUERY || m->place == PLACE_PATH;
+        size_t at = m->place == PLACE_COOKIE;
+        struct view before = in_target ? r->target : r->fields.at[at].value;
+        struct view after = in_target ? target : fields.at[at].value;
+        require(count(after, '\r') + count(after, '\n') + count(after, 0) == 0);
+        if (is_basic(m))
+            check_basic(m, after, secret);
         else
-            check_basic(m, secret, v);
+            check_plain(m, before, after, secret);
+        if (in_target)
+            check_target(before, after);
     }
     buf_free(&out);
 }
 
+static bool is_value(struct view v) {
+    for (size_t i = 0; i < v.n; i++)
+        if (v.p[i] < ' ')
+            return false;
+    return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const struct credential_place query = {.place = PLACE_QUERY, .name = {data_q, 1}},
+                                         path = {.place = PLACE_PATH, .segment = 2};
+    static const struct watched watched = {{&query, &path}, 2};
     static bool open;
-    static struct materials m;
+    static struct request r;
+    struct target parsed;
+    struct buf canonical;
     if (!open)
-        require(secret_arena_open((size_t)1 << 20) == 0);
+        require(secret_arena_open((size_t)8 << 20) == 0);
     open = true;
-    if (size == 0)
+    if (size < 3)
         return 0;
-    struct view rest = view_of(data + 1, size - 1);
-    struct view secret = view_head(rest, data[0]), value = view_skip(rest, data[0]);
-    m.n = m.used = 0;
-    m.overflow = false;
-    provenance_field(VIEW("authorization"), value, NULL, &m);
-    for (size_t i = 0; i < m.n; i++)
-        check(&m.at[i], value, secret);
+    struct view rest = view_of(data + 3, size - 3);
+    struct view secret = view_head(rest, data[0]),
+                value = view_head(view_skip(rest, data[0]), data[1]);
+    rest = view_skip(rest, (size_t)data[0] + data[1]);
+    struct view cookie = view_head(rest, data[2]);
+    if (!is_value(value) || !is_value(cookie))
+        return 0;
+    r.fields.n = r.materials.n = r.materials.used = 0;
+    r.materials.overflow = false;
+    require(fields_add(&r.fields, VIEW("authorization"), value) == 0);
+    require(fields_add(&r.fields, VIEW("cookie"), cookie) == 0);
+    provenance_field(VIEW("authorization"), value, NULL, &r.materials);
+    provenance_field(VIEW("cookie"), cookie, NULL, &r.materials);
+    buf_init(&canonical, 64 * 1024);
+    if (target_parse(view_skip(rest, data[2]), SEGMENTS_MAX, &canonical, &parsed, NULL) == 0)
+        provenance_target(&parsed, &watched, &r.materials);
+    r.target = buf_view(&canonical);
+    for (size_t i = 0; i < r.materials.n; i++)
+        check(&r, i, secret);
+    buf_free(&canonical);
     require(secret_in_use() == 0);
     return 0;
 }

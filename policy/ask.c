@@ -121,6 +121,14 @@ static bool host_of(const struct host_pattern *p, struct authority *out) {
     return snprintf(out->host, sizeof out->host, "x.%s", p->base.host) < (int)sizeof out->host;
 }
 
+bool policy_puts(const struct policy *p, struct view credential, enum place place) {
+    for (const struct service *s = p->services; s; s = s->next)
+        for (const struct credential *c = s->credentials; c; c = c->next)
+            if (c->place.place == place && view_equal(c->name, credential))
+                return true;
+    return false;
+}
+
 bool policy_lends_somewhere(const struct policy *p, struct view sandbox, struct view credential,
                             struct authority *where) {
     struct authority host;

@@ -1,9 +1,18 @@
 #include "policy/judge_material.h"
 
+#include "policy/credential_name.h"
 #include "policy/rules.h"
 
 static bool is_basic(const struct credential_place *place) {
     return place->place == PLACE_BASIC_USER || place->place == PLACE_BASIC_PASSWORD;
+}
+
+/* As servers decode it: "a%5Bb%5D" is the parameter "a[b]". */
+static bool is_parameter(struct view sent, struct view name) {
+    uint8_t memory[POLICY_NAME_MAX];
+    struct view decoded;
+    return percent_decode_into(sent, true, memory, sizeof memory, &decoded) &&
+           view_equal(decoded, name);
 }
 
 bool material_stands_in(const struct material *m, const struct credential_place *place) {
@@ -18,6 +27,8 @@ bool material_stands_in(const struct material *m, const struct credential_place 
         return view_equal_nocase(m->name, place->name);
     case PLACE_PATH:
         return m->segment == place->segment;
+    case PLACE_QUERY:
+        return is_parameter(m->name, place->name);
     default:
         return view_equal(m->name, place->name);
     }
@@ -31,12 +42,17 @@ static bool is_other_half(const struct credential *c, const struct material *m) 
            !m->malformed;
 }
 
-/* Whether a credential of the service belongs there: accepting others must not open it. */
-static bool is_place_of(const struct service *s, const struct material *m) {
+/* Whether the service reads a credential from this cookie: accepting others must not open it. */
+static bool is_cookie_of(const struct service *s, const struct material *m) {
     for (const struct credential *c = s->credentials; c; c = c->next)
-        if (material_stands_in(m, &c->place))
+        if (c->place.place == PLACE_COOKIE && credential_name_same(m->name, c->place.name))
             return true;
     return false;
+}
+
+/* Material only because some credential goes there, and this operation's does not. */
+static bool is_plain_segment(const struct credential *c, const struct material *m) {
+    return m->watched && !(c && material_stands_in(m, &c->place));
 }
 
 static enum reason weigh_material(const struct service *s, const struct credential *c,
@@ -55,7 +71,8 @@ static enum reason weigh_material(const struct service *s, const struct credenti
     }
     if (m->place == PLACE_TARGET)
         return s->accept_destinations ? REASON_ALLOWED : REASON_SECOND_TARGET;
-    if (s->accept_any || (s->accept_cookies && m->place == PLACE_COOKIE && !is_place_of(s, m)))
+    if (s->accept_any || is_plain_segment(c, m) ||
+        (s->accept_cookies && m->place == PLACE_COOKIE && !is_cookie_of(s, m)))
         return REASON_ALLOWED;
     return REASON_FOREIGN_CREDENTIAL;
 }

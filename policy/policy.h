@@ -169,6 +169,8 @@ size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox);
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i);
 /* Whether a service has this credential; if none has, *nearest is the name most like it (empty: no service has any). */
 bool policy_has_credential(const struct policy *p, struct view name, struct view *nearest);
+/* Whether some service has this credential in a place of this kind. */
+bool policy_puts(const struct policy *p, struct view credential, enum place place);
 /* Whether the sandbox was granted an operation that uses this credential at this authority over TLS (broker's check). */
 bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
                   const struct authority *a);

@@ -18,17 +18,19 @@ static void add(struct materials *m, struct material new) {
 }
 
 static void add_plain(struct materials *m, enum place place, struct view name, struct view token) {
-    add(m, (struct material){.place = place, .name = name, .token = token});
+    add(m, (struct material){.place = place, .name = name, .token = token, .raw = token});
 }
 
 static void add_behind(struct materials *m, enum place place, struct view name, struct view scheme,
                        struct view token) {
-    add(m, (struct material){.place = place, .name = name, .scheme = scheme, .token = token});
+    add(m, (struct material){
+               .place = place, .name = name, .scheme = scheme, .token = token, .raw = token});
 }
 
 static void add_malformed(struct materials *m, struct view name, struct view value) {
     add(m,
-        (struct material){.place = PLACE_HEADER, .name = name, .token = value, .malformed = true});
+        (struct material){
+            .place = PLACE_HEADER, .name = name, .token = value, .raw = value, .malformed = true});
 }
 
 /* Takes over what b holds; the empty view when there is no room. */
@@ -90,6 +92,13 @@ static bool is_plain_text(struct view v) {
     return true;
 }
 
+static void add_half(struct materials *m, enum place half, struct view name, struct view scheme,
+                     struct view token, struct view raw) {
+    if (token.n > 0)
+        add(m, (struct material){
+                   .place = half, .name = name, .scheme = scheme, .token = token, .raw = raw});
+}
+
 /* RFC 7617: base64 of user, a colon, and a password that may hold more of them. */
 static void add_basic(struct materials *m, struct view name, struct view scheme,
                       struct view token) {
@@ -104,10 +113,8 @@ static void add_basic(struct materials *m, struct view name, struct view scheme,
         add_malformed(m, name, token);
         return;
     }
-    if (user.n > 0)
-        add_behind(m, PLACE_BASIC_USER, name, scheme, user);
-    if (password.n > 0)
-        add_behind(m, PLACE_BASIC_PASSWORD, name, scheme, password);
+    add_half(m, PLACE_BASIC_USER, name, scheme, user, token);
+    add_half(m, PLACE_BASIC_PASSWORD, name, scheme, password, token);
 }
 
 /* OAuth 1.0 signs and has parameters; some services put a plain token behind the same word. */
@@ -261,42 +268,47 @@ static bool is_encoded(struct view v) {
 }
 
 /* A value that is too long to be kept decoded is too long for a placeholder; it stays as it was sent. */
-static struct view decoded_value(struct materials *m, struct view value) {
+static struct view decoded_value(struct materials *m, struct view value, bool plus) {
     struct buf decoded;
     if (!is_encoded(value) || value.n > sizeof m->storage - m->used)
         return value;
     buf_init(&decoded, value.n);
-    if (percent_decode(value, true, &decoded) == 0)
+    if (percent_decode(value, plus, &decoded) == 0)
         value = store(m, &decoded);
     buf_free(&decoded);
     return value;
 }
 
+/* doubtful: it is a parameter only to those who split at ';', too. */
 static void add_parameter(struct materials *m, const struct watched *w, struct view name,
-                          struct view value) {
+                          struct view value, bool doubtful) {
     if (value.n == 0)
         return;
     enum credential_kind kind = query_kind(name, w);
     if (kind == CREDENTIAL_SIGNATURE)
         add_plain(m, PLACE_SIGNATURE, name, value);
     else if (kind != CREDENTIAL_NONE)
-        add_plain(m, PLACE_QUERY, name, decoded_value(m, value));
+        add(m, (struct material){.place = PLACE_QUERY,
+                                 .name = name,
+                                 .token = decoded_value(m, value, true),
+                                 .raw = value,
+                                 .malformed = doubtful});
 }
 
 /* Some servers split at ';' as well: what would be a credential to them is one. */
 static void add_pair(struct materials *m, const struct watched *w, struct view name,
                      struct view value) {
-    add_parameter(m, w, name, value);
+    add_parameter(m, w, name, value, false);
     struct view rest = value, head = name, last = name;
     while (head.n > 0)
         last = view_cut(&head, ';');
     if (last.n < name.n)
-        add_parameter(m, w, last, value);
+        add_parameter(m, w, last, value, true);
     (void)view_cut(&rest, ';');
     while (rest.n > 0) {
         struct view piece = view_cut(&rest, ';');
         struct view piece_name = view_cut(&piece, '=');
-        add_parameter(m, w, piece_name, piece);
+        add_parameter(m, w, piece_name, piece, true);
     }
 }
 
@@ -396,11 +408,14 @@ static bool watches_segment(const struct watched *w, unsigned n) {
     return false;
 }
 
-static void add_segment(struct materials *m, struct view segment, struct view token, uint16_t n) {
-    size_t at = m->n;
-    add_plain(m, PLACE_PATH, segment, token);
-    if (m->n > at)
-        m->at[at].segment = n;
+static void add_segment(struct materials *m, struct view segment, struct view raw, uint16_t n,
+                        bool watched) {
+    add(m, (struct material){.place = PLACE_PATH,
+                             .name = segment,
+                             .token = decoded_value(m, raw, false),
+                             .raw = raw,
+                             .segment = n,
+                             .watched = watched});
 }
 
 static void add_segments(struct materials *m, const struct watched *w, struct view path) {
@@ -408,8 +423,10 @@ static void add_segments(struct materials *m, const struct watched *w, struct vi
     for (uint16_t n = 1; target_segment(&path, &segment); n++) {
         struct view token = segment;
         if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment) ||
-            carries_credential(segment) || watches_segment(w, n))
-            add_segment(m, segment, token, n);
+            carries_credential(segment))
+            add_segment(m, segment, token, n, false);
+        else if (watches_segment(w, n))
+            add_segment(m, segment, segment, n, true);
         memmove(before, before + 1, sizeof before - sizeof before[0]);
         before[BEFORE_MAX - 1] = segment;
     }

@@ -56,9 +56,12 @@ struct material {
     enum place place;
     struct view name;   /* field, parameter or cookie name, as sent */
     struct view scheme; /* PLACE_HEADER: the auth-scheme as sent ("Bearer"), or empty */
-    struct view token;  /* the candidate credential; for Basic decoded, in storage */
-    uint16_t segment;   /* PLACE_PATH: from 1 */
-    bool malformed;     /* not one known scheme and one token (PV-06): never acceptable */
+    struct view token;  /* the candidate credential; of Basic, query and path decoded, in storage */
+    struct view raw;  /* the bytes of the request that say it: a part of the field or the target */
+    uint16_t segment; /* PLACE_PATH: from 1 */
+    bool watched;     /* PLACE_PATH: material only because a policy puts a credential there */
+    bool
+        malformed; /* not one known scheme and one token (PV-06), or a parameter to some servers only */
     /* filled in by the caller before the judge is asked */
     enum origin origin;
     struct view credential; /* ORIGIN_OURS: the credential's name in the policy */
@@ -68,7 +71,7 @@ struct materials {
     struct material at[MATERIALS_MAX];
     size_t n;
     bool overflow;              /* more than MATERIALS_MAX: refuse */
-    uint8_t storage[BASIC_MAX]; /* decoded Basic credentials and query values */
+    uint8_t storage[BASIC_MAX]; /* decoded Basic credentials, query values and segments */
     size_t used;
 };
 
@@ -86,9 +89,9 @@ struct materials {
 void provenance_field(struct view name, struct view value, const struct watched *watched,
                       struct materials *m);
 /*
- * The canonical target. Query parameters are compared percent-decoded, and their
+ * The canonical target, path first. Query parameters are compared percent-decoded, and their
  * tokens are decoded into storage; one without a value is none. What stands behind a ';'
- * is looked at as well. Path segments: those that hold a placeholder, and
+ * is looked at as well, and malformed. Path segments: those that hold a placeholder, and
  * the secret part of well-known webhook and bot addresses. Watched parameters and segments are
  * material whatever they are called.
  */

@@ -135,6 +135,9 @@ static const struct reason_info infos[] = {
     TOLD(REASON_INSPECT_UNAVAILABLE, "inspect_unavailable", 503,
          "The body cannot be inspected at the moment, so it may not pass",
          "Try again later; if it lasts, the operator must look at the lane's inspector."),
+    TOLD(REASON_SECRET_UNFIT, "secret_unfit", 503,
+         "The credential cannot be written where this service reads it",
+         "Only the operator can help: the record says what about the secret does not fit."),
     TOLD(REASON_NOT_READY, "not_ready", 503, "No policy is in use yet",
          "Try again in a moment; if it lasts, the operator must look at the policy."),
 

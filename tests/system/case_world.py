@@ -7,6 +7,11 @@ SECRET_A = "sk-live-0f9Qx7LmV2aBcD4eFgH6iJkL8mNoPqRs"
 SECRET_OTHER = "othr-7Tz1xYw3vUt5sRq7pOn9mLk1jIh3gFe5"
 SECRET_FORGE = "frgp-Vb7Nm5Qw3Er1Ty9Ui8Op6As4Df2Gh0Jk"
 SECRET_BASIC = "bscp-Zq8Wx6Ce4Vr2Bt1Ny3Mu5Li7Ko9Jp0Ha"
+# Bytes that no target can hold as they are.
+SECRET_QUERY = "qry/Kx+9=Vb&7Nm^5?Qw#3%Er1Ty\"9Ui;8Op6As"
+SECRET_COOKIE = "cky/Hd+5=Gs&8Lp:2Xw#6%Rt9Yu'3Io!1Zq4Mn"
+SECRET_PATH = "pth/Jf7+Ce=3Bq?5Wn#1%Ly8Ud4Ki2Ox6Rs9Tv"
+SECRET_TWICE = "twc-Rk5Mz9Qb3Hn7Wd1Xs4Yf8Lg2Pj6Cv0Ta"
 ATTACKER = "sk-live-AttackersOwnKey00000000000000000"
 
 POLICY = """
@@ -91,10 +96,18 @@ service elsewhere-in-it {
     host places.allowed.test
     port {port}
     range 127.0.0.0/8
-    credential key-other { in query appid; for by-query }
-    credential key-forge { in cookie session; for by-cookie }
-    operation by-query  { GET /q }
+    credential key-query  { in query app[id]; for by-query }
+    credential key-cookie { in cookie session; for by-cookie }
+    credential key-path   { in path 2; for by-path }
+    credential key-twice  { in header x-twice; at most 2; for twice }
+    credential key-unfit  { in cookie unfit; for unfit }
+    accept cookies
+    operation by-query anonymous { GET /q }
     operation by-cookie { GET /c }
+    operation by-path   { GET /p/{key}/send }
+    operation twice     { GET /t }
+    operation unfit     { GET /u }
+    operation plain     { GET /n/{id} }
     operation limited   { GET /l }
     operation observed  { GET /o }
 }
@@ -124,7 +137,7 @@ sandbox a {
     grant forge fetch read
     grant registry all
     grant rules all
-    grant elsewhere-in-it by-query by-cookie
+    grant elsewhere-in-it by-query by-cookie by-path twice unfit plain
     grant elsewhere-in-it limited uses 5
     grant elsewhere-in-it observed mode observe
     grant bodies all
@@ -141,7 +154,8 @@ HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.all
          "xn--bcher-kva.allowed.test", "a_b.wild.test")
 
 SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),
-           "key-forge": (SECRET_FORGE, None)}
+           "key-forge": (SECRET_FORGE, None), "key-query": (SECRET_QUERY, "qry:"), "key-cookie": (SECRET_COOKIE, None),
+           "key-path": (SECRET_PATH, "pth:"), "key-twice": (SECRET_TWICE, None), "key-unfit": (SECRET_QUERY + ";", None)}
 
 
 class World(Place):
@@ -172,6 +186,11 @@ class World(Place):
         super().__exit__()
 
 
+def python_text(value):
+    """As the strings of a case spell it."""
+    return "".join("\\x%02x" % ord(c) if c in '\\"${}(),' else c for c in value)
+
+
 def values(place):
     port = str(place.values["port"])
     return {
@@ -184,6 +203,11 @@ def values(place):
         "FORGE": "Authorization: Basic %s\\r\\n" % base64.b64encode(
             ("me:" + place.placeholder("a", "key-forge")).encode()).decode(),
         "PH_C": place.placeholder("c", "key-a"),
+        "PH_QUERY": place.placeholder("a", "key-query"), "PH_COOKIE": place.placeholder("a", "key-cookie"),
+        "PH_PATH": place.placeholder("a", "key-path"), "PH_TWICE": place.placeholder("a", "key-twice"),
+        "PH_UNFIT": place.placeholder("a", "key-unfit"), "PLACES": "places.allowed.test:" + port,
+        "SECRET_QUERY": python_text(SECRET_QUERY), "SECRET_COOKIE": python_text(SECRET_COOKIE),
+        "SECRET_PATH": python_text(SECRET_PATH), "SECRET_TWICE": SECRET_TWICE,
         "TOKEN_C": place.token("c"), "TOKEN_D": place.token("d"),
         "SECRET_A": SECRET_A, "SECRET_OTHER": SECRET_OTHER, "SECRET_BASIC": SECRET_BASIC, "ATTACKER": ATTACKER,
         "AUTH": "Authorization: Bearer %s" % place.placeholder("a", "key-a"),
@@ -196,4 +220,4 @@ def hidden(place):
 
 
 def world():
-    return World(), values, [SECRET_A, SECRET_OTHER, SECRET_BASIC, SECRET_FORGE], hidden
+    return World(), values, [secret for secret, like in SECRETS.values()], hidden

@@ -676,6 +676,7 @@ static void pv_02_accepting_cookies_does_not_open_the_place_of_a_credential(void
           "expect allow GET /\nexpect allow with none GET /\n"
           "expect allow with none GET / header 'cookie: theme=dark'\n"
           "expect deny  with none GET / header 'cookie: session=stolen' reason foreign_credential\n"
+          "expect deny  with none GET / header 'cookie: Session=stolen' reason foreign_credential\n"
           "expect deny  with foreign GET / reason foreign_credential }");
 }
 
@@ -690,6 +691,20 @@ static void a_credential_can_stand_in_query_and_path(void **state) {
     loads(S "credential k { in path 2 }\noperation r { GET /bot/{token}/send }\n"
             "expect allow GET /bot/x/send\n"
             "expect deny with foreign GET /bot/x/send reason foreign_credential }");
+    loads(S "credential k { in query key[a] }\noperation r { GET /x }\n"
+            "expect deny with none GET /x?key%5Ba%5D=other reason foreign_credential\n"
+            "expect deny with none GET '/x?a=1;key[a]=other' reason foreign_credential }");
+}
+
+static void a_segment_holds_a_credential_for_the_operations_that_use_it(void **state) {
+    (void)state;
+    loads(S "credential k { in path 2; for send }\ncredential j { in header x-key; for read }\n"
+            "operation send { POST /a/{key} }\noperation read { GET /a/{id} }\n"
+            "operation open { GET /b/{id} }\n"
+            "expect deny  with foreign POST /a/x reason foreign_credential\n"
+            "expect allow POST /a/x\n"
+            "expect allow GET /a/7\n"
+            "expect allow with none GET /b/7 }");
 }
 
 /* ---- what does not load ---- */
@@ -829,6 +844,7 @@ int main(void) {
         cmocka_unit_test(grants_have_terms),
         cmocka_unit_test(guards_count_in_every_service_that_uses_them),
         cmocka_unit_test(what_is_not_offered_yet_reaches_nothing),
+        cmocka_unit_test(a_segment_holds_a_credential_for_the_operations_that_use_it),
         cmocka_unit_test(countries_and_networks_match_what_is_known),
         cmocka_unit_test(these_words_are_refused_with_place_and_help),
     };

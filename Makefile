@@ -35,9 +35,7 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -DEXEAT_SHAR
                                -DEXEAT_SANITIZE) \
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
-LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl -lidn2
-# What only the operator's command has.
-CLI_LIBS := -ljansson
+LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl -lidn2 -ljansson
 
 # llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
 # loose unless LLHTTP_STRICT_MODE is set. LLHTTP_SRC=DIR builds against sources of your own.
@@ -68,7 +66,7 @@ $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
 	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
-	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS) $(CLI_LIBS)
+	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 # The first header that is looked for: without it, dozens of messages would say so.
 ifeq ($(filter clean help deps demo dist,$(MAKECMDGOALS)),)
@@ -94,7 +92,7 @@ REPLAYS := $(FUZZERS:%=$(B)/replay/%)
 
 $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) $(CLI_LIBS) -lcmocka
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
 
 $(B)/ask: tests/ask/ask.c $(LIBRARY)
 	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)

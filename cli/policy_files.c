@@ -12,7 +12,7 @@ int policy_file_read(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? ERR_MISSING : ERR_SYSTEM;
-    return file_read(fd, POLICY_TEXT_MAX, out);
+    return file_read(fd, POLICY_FILE_MAX, out);
 }
 
 const char *policy_share(void) {
@@ -44,9 +44,26 @@ int policy_file_name(const char *from, struct view path, char *name, size_t size
     return join(folder_of(from), path, name, size);
 }
 
+/* What is included is text for whoever reads on; its errors are told by policy_file_load. */
+static int read_text(const char *path, struct buf *out) {
+    static struct policy_errors errors;
+    struct buf raw;
+    errors_reset(&errors);
+    buf_init(&raw, POLICY_FILE_MAX);
+    int err = policy_file_read(path, &raw);
+    if (err == 0 && json_form_is(buf_view(&raw)))
+        err = json_form_read(buf_view(&raw), path, out, &errors);
+    else
+        buf_put(out, buf_view(&raw));
+    if (err == 0 && !buf_ok(out))
+        err = ERR_LIMIT;
+    buf_free(&raw);
+    return err;
+}
+
 static int read_in(struct view folder, struct view path, struct buf *out, char *name, size_t size) {
     int err = join(folder, path, name, size);
-    return err != 0 ? err : policy_file_read(name, out);
+    return err != 0 ? err : read_text(name, out);
 }
 
 static int read_included(void *ctx, const char *from, struct view path, struct buf *out, char *name,
@@ -59,22 +76,54 @@ static int read_included(void *ctx, const char *from, struct view path, struct b
                ? "there is no such file, neither beside this one nor among those that "
                  "come with exeat"
            : err == ERR_LIMIT ? "the file or its name is too long"
+           : err == ERR_BAD   ? "this JSON is no form of a policy; `exeat policy fmt` tells why"
                               : "the file cannot be read";
     return err;
 }
 
 const struct policy_files policy_files_of_disk = {read_included, NULL};
 
-int policy_file_load(struct view text, const char *path, struct policy **out,
+/* Errors in JSON were found in the text that was made of it. */
+static void place_errors(struct view text, const char *path, struct policy_errors *errors) {
+    struct buf other;
+    buf_init(&other, POLICY_FILE_MAX);
+    if (json_form_is(text))
+        json_form_place(text, path, errors);
+    for (size_t i = 0; i < errors->n_names; i += strlen(errors->names + i) + 1) {
+        buf_reset(&other);
+        if (policy_file_read(errors->names + i, &other) == 0 && json_form_is(buf_view(&other)))
+            json_form_place(buf_view(&other), errors->names + i, errors);
+    }
+    buf_free(&other);
+}
+
+int policy_file_load(struct view text, const char *path, struct buf *packed, struct policy **out,
                      struct policy_errors *errors) {
-    return policy_load_files(text, path, &policy_files_of_disk, out, errors);
+    struct view read = text;
+    struct buf converted;
+    int err = 0;
+    *out = NULL;
+    buf_init(&converted, POLICY_TEXT_MAX);
+    if (json_form_is(text)) {
+        errors_reset(errors);
+        err = json_form_read(text, path, &converted, errors);
+        read = buf_view(&converted);
+    }
+    if (err == 0) {
+        err = packed ? policy_load_packing(read, path, &policy_files_of_disk, packed, out, errors)
+                     : policy_load_files(read, path, &policy_files_of_disk, out, errors);
+        if (err == ERR_BAD)
+            place_errors(text, path, errors);
+    }
+    buf_free(&converted);
+    return err;
 }
 
 void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,
                         struct buf *out) {
     struct buf other;
     const char *read = path;
-    buf_init(&other, POLICY_TEXT_MAX + 4096);
+    buf_init(&other, POLICY_FILE_MAX);
     for (size_t i = 0; i < errors->n; i++) {
         const char *file = errors->at[i].at.file;
         bool main_file = strcmp(file, path) == 0;

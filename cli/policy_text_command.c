@@ -2,6 +2,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
+#include "cli/policy_files.h"
 #include "cli/policy_told.h"
 #include "policy/layout.h"
 #include "policy/lint.h"
@@ -33,9 +34,30 @@ static int replace_file(const char *path, struct view text) {
     return good ? EXIT_YES : cli_fail(EXIT_NO, "%s: %s", path, strerror(why));
 }
 
-static int format(const struct cli *cli, const char *path, struct view text, struct buf *out) {
+/* The form that is wanted: that of the file, where none is said. */
+static int convert(const char *path, struct view text, const char *to, struct buf *out,
+                   struct policy_errors *errors) {
+    bool from_json = json_form_is(text), to_json = to ? strcmp(to, "json") == 0 : from_json;
+    struct buf plain;
+    errors_reset(errors);
+    buf_init(&plain, POLICY_FILE_MAX);
+    int err = 0;
+    if (from_json)
+        err = json_form_read(text, path, &plain, errors);
+    else
+        buf_put(&plain, text);
+    if (err == 0)
+        err = (to_json ? json_form_write : policy_format)(buf_view(&plain), path, out, errors);
+    if (err == ERR_BAD && from_json && buf_len(&plain) > 0)
+        json_form_place(text, path, errors);
+    buf_free(&plain);
+    return err;
+}
+
+static int format(const struct cli *cli, const char *path, struct view text, const char *to,
+                  struct buf *out) {
     static struct policy_errors errors;
-    int err = policy_format(text, path, out, &errors);
+    int err = convert(path, text, to, out, &errors);
     if (err == ERR_BAD)
         return policy_told_refuse(cli, &errors, text, path);
     return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err)) : EXIT_YES;
@@ -54,18 +76,22 @@ static int give_formatted(const char *path, struct view text, const struct buf *
 
 int command_policy_fmt(const struct cli *cli, int argc, char **argv) {
     bool check = false, write = false;
-    const struct option_spec options[] = {
-        {"--check", NULL, &check}, {"--write", NULL, &write}, {NULL, NULL, NULL}};
-    const char *path;
+    const char *path, *to = NULL;
+    const struct option_spec options[] = {{"--check", NULL, &check},
+                                          {"--write", NULL, &write},
+                                          {"--to", &to, NULL},
+                                          {NULL, NULL, NULL}};
     struct buf text, out;
     int code = options_read(argc, argv, options, &path, 1);
     if (code != EXIT_YES)
         return code;
-    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    if (to && strcmp(to, "text") != 0 && strcmp(to, "json") != 0)
+        return cli_fail(EXIT_USAGE, "--to takes text or json");
+    buf_init(&text, POLICY_FILE_MAX);
     buf_init(&out, POLICY_OUTPUT_MAX);
     code = policy_told_read(path, &text);
     if (code == EXIT_YES)
-        code = format(cli, path, buf_view(&text), &out);
+        code = format(cli, path, buf_view(&text), to, &out);
     if (code == EXIT_YES)
         code = give_formatted(path, buf_view(&text), &out, check, write);
     buf_free(&text);

@@ -57,10 +57,10 @@ int policy_told_read(const char *path, struct buf *out) {
 int policy_told_load(const struct cli *cli, const char *path, struct policy **out) {
     static struct policy_errors errors;
     struct buf text;
-    buf_init(&text, POLICY_TEXT_MAX + 4096);
+    buf_init(&text, POLICY_FILE_MAX);
     int code = policy_told_read(path, &text);
     if (code == EXIT_YES) {
-        int err = policy_file_load(buf_view(&text), path, out, &errors);
+        int err = policy_file_load(buf_view(&text), path, NULL, out, &errors);
         if (err == ERR_BAD)
             code = policy_told_refuse(cli, &errors, buf_view(&text), path);
         else if (err != 0)

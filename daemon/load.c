@@ -159,11 +159,11 @@ struct loading {
 };
 
 static int load_policy(struct loading *l) {
-    int result = load_file(l->config.policy, POLICY_TEXT_MAX, &l->policy_text, &l->why);
+    int result = load_file(l->config.policy, POLICY_FILE_MAX, &l->policy_text, &l->why);
     if (result != 0)
         return result;
-    result = policy_load_packing(buf_view(&l->policy_text), l->config.policy, &policy_files_of_disk,
-                                 &l->packed, &l->policy, &l->errors);
+    result = policy_file_load(buf_view(&l->policy_text), l->config.policy, &l->packed, &l->policy,
+                              &l->errors);
     if (result == ERR_LIMIT)
         buf_printf(&l->why, "%s: with what it includes it has more than %d bytes\n",
                    l->config.policy, POLICY_TEXT_MAX);
@@ -198,7 +198,7 @@ int load_main(const char *config_file) {
     struct buf out;
     log_open("load", LOG_INFO);
     buf_init(&l.config_text, CONFIG_MAX);
-    buf_init(&l.policy_text, POLICY_TEXT_MAX);
+    buf_init(&l.policy_text, POLICY_FILE_MAX);
     buf_init(&l.packed, POLICY_TEXT_MAX);
     buf_init(&l.anchors, ANCHORS_MAX);
     buf_init(&l.own_anchors, ANCHORS_MAX);

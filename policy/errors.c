@@ -28,6 +28,16 @@ const char *place_text(struct place_text *out, struct position at, struct positi
     return out->text;
 }
 
+struct position errors_position(struct view text, size_t offset, const char *file) {
+    struct position at = {file, 1, 1};
+    for (size_t i = 0; i < offset && i < text.n; i++) {
+        at.column++;
+        if (text.p[i] == '\n')
+            at = (struct position){file, at.line + 1, 1};
+    }
+    return at;
+}
+
 void errors_reset(struct policy_errors *e) {
     e->n = e->total = e->n_names = 0;
 }

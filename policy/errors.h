@@ -23,6 +23,8 @@ const char *place_text(struct place_text *out, struct position at, struct positi
 /* Adds one; beyond POLICY_ERRORS_MAX it is only counted. The text is cut to fit. */
 void errors_add(struct policy_errors *e, struct position at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The place of an offset. */
+struct position errors_position(struct view text, size_t offset, const char *file);
 void errors_reset(struct policy_errors *e);
 /* Puts them into the order of the text: those of the file `first`, then those of included ones. */
 void errors_sort(struct policy_errors *e, const char *first);

@@ -15,8 +15,8 @@ static int read_nothing(void *ctx, const char *from, struct view path, struct bu
     return n > 0 && (size_t)n < size ? 0 : ERR_LIMIT;
 }
 
-/* Only the words are read: a file that others include does not load alone. */
-static int read_words(struct view text, const char *file, struct policy_errors *errors) {
+/* A file that others include does not load alone. */
+int layout_check(struct view text, const char *file, struct policy_errors *errors) {
     static const struct policy_files files = {read_nothing, NULL};
     struct policy *p = calloc(1, sizeof *p);
     if (!p)
@@ -37,7 +37,7 @@ int policy_format(struct view text, const char *file, struct buf *out,
     struct arena arena = {.chunks = NULL};
     struct layout_line *lines;
     errors_reset(errors);
-    int err = read_words(text, file, errors);
+    int err = layout_check(text, file, errors);
     if (err == 0)
         err = layout_read(text, file, &arena, &lines);
     if (err == 0)

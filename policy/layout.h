@@ -28,6 +28,13 @@ struct layout_line {
     struct layout_line *next;
 };
 
+/*
+ * Whether the words of a text are right, without what it includes and what names mean: ERR_BAD with its errors,
+ * ERR_MEMORY.
+ */
+MUST_USE int layout_check(struct view text, const char *file, struct policy_errors *errors);
+/* Whether the grammar has a list behind these two words; elsewhere a word may begin with '[' as well. */
+bool layout_takes_list(struct view before, struct view last, bool last_quoted);
 /* The text has been read without an error. Views point into it. ERR_MEMORY. */
 MUST_USE int layout_read(struct view text, const char *file, struct arena *arena,
                          struct layout_line **out);

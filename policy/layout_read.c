@@ -105,12 +105,13 @@ static void read_list(struct source *s, struct layout_word *w) {
     s->comment = comment_at(s->lexer.text, close + 1);
 }
 
-/* Where the grammar has a list; elsewhere a word may begin with '[' as well. */
+bool layout_takes_list(struct view before, struct view last, bool last_quoted) {
+    return !last_quoted && (view_equal(last, VIEW("in")) || view_equal(last, VIEW("jsonrpc")) ||
+                            view_equal(before, VIEW("graphql")) || view_equal(before, VIEW("mcp")));
+}
+
 static bool at_list(const struct source *s) {
-    if (!lexer_at_list(&s->lexer) || s->last_quoted)
-        return false;
-    return view_equal(s->last, VIEW("in")) || view_equal(s->last, VIEW("jsonrpc")) ||
-           view_equal(s->before, VIEW("graphql")) || view_equal(s->before, VIEW("mcp"));
+    return lexer_at_list(&s->lexer) && layout_takes_list(s->before, s->last, s->last_quoted);
 }
 
 /* ---- statements ---- */

@@ -109,6 +109,15 @@ def every_example_of_policy_md_loads(directory):
 
 
 @test
+def the_json_of_policy_md_is_a_policy_in_its_canonical_form(directory):
+    found = re.findall(r"^```json\n(.*?)^```$", read("docs", "policy.md"), re.M | re.S)
+    assert len(found) == 1
+    path = write(directory, "policy.json", found[0])
+    assert exeat("policy", "check", path).returncode == 0, exeat("policy", "check", path).stdout
+    assert exeat("policy", "fmt", "--check", path).returncode == 0, exeat("policy", "fmt", path).stdout
+
+
+@test
 def the_table_of_path_patterns_is_true(directory):
     rows = re.findall(r"^\| (`/\S*`) \| (.*?) \| (.*?) \|$", read("docs", "policy.md"), re.M)
     assert len(rows) >= 7
@@ -198,7 +207,7 @@ def words_of(*files):
     """Every keyword that a reader of a text compares with."""
     source = "".join(read(*f.split("/")) for f in files)
     words = re.findall(r'lexer_(?:skip|at)_word\(l, "([^"]+)"\)', source)
-    words += re.findall(r'\{"([a-z-]+)", (?:read|config)_\w+, (?:true|false)\}', source)
+    words += re.findall(r'\{"([a-z-]+)", (?:read|config)_\w+, \w+\}', source)
     words += re.findall(r'\{"([a-z]+)", BODY_\w+\}', source)
     for table in re.findall(r"const char \*const (?:known|kinds|halves|presets|modes)\[\] = \{([^}]*)\}", source):
         words += re.findall(r'"([^"]+)"', table)

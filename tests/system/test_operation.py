@@ -97,6 +97,18 @@ def a_policy_may_include_files_which_every_role_gets(place):
     assert reload_with(place, POLICY) == 0 and ask(place).status == 200
 
 
+def a_policy_may_be_json(place):
+    place.write("text", place.fill(POLICY))
+    assert code(place, "policy", "fmt", "--to", "json", place.path("text")) == 0, place.last
+    whole = place.last.stdout.decode()
+    place.write("policy.exeat", whole)
+    assert code(place, "reload") == 0 and ask(place).status == 200, place.last
+    assert ask(place, "GET /v1/other").status == 403
+    place.write("policy.exeat", whole.replace('"grant"', '"grnat"', 1))
+    assert code(place, "reload") == 3 and b"/words/0: 'grnat' is no word of a sandbox" in place.last.stderr, place.last
+    assert reload_with(place, POLICY) == 0
+
+
 def a_bad_configuration_keeps_the_old_one(place):
     with open(place.path("exeat.conf")) as f:
         good = f.read()
@@ -471,7 +483,7 @@ def sigterm_and_stop_end_it_in_order(place):
 TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_policy_may_include_files_which_every_role_gets,
-         a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
+         a_policy_may_be_json, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
          a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
          a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,
          without_the_daemon_the_last_head_says_what_it_does_not_cover,

@@ -80,6 +80,74 @@ def fmt_leaves_a_bad_file_as_it_is(place):
     assert place.read("p") == "service a { hots b.test }\n"
 
 
+# ---- the JSON form ----
+
+@test
+def a_policy_goes_to_json_and_back_with_its_notes(place):
+    text = DEMO.replace("limit body 64K", "limit body 64K # enough\n\n    # who reads\n    # what")
+    place.write("p", text)
+    code, as_json, err = place.policy("fmt", "--to", "json", "p")
+    assert (code, err) == (YES, "") and json.loads(as_json)["policy"][0]["words"] == ["service", "demo-api"], as_json
+    place.write("p.json", as_json)
+    assert place.policy("fmt", "p.json") == (YES, as_json, "")
+    assert place.policy("fmt", "--check", "p.json") == (YES, "", "")
+    assert place.policy("fmt", "--to", "text", "p.json") == (YES, text, "")
+    place.write("loose.json", json.dumps(json.loads(as_json)))
+    assert place.policy("fmt", "--check", "loose.json")[0] == NO
+    assert place.policy("fmt", "--write", "loose.json")[0] == YES and place.read("loose.json") == as_json
+    assert place.policy("fmt", "--to", "yaml", "p")[0] == USAGE
+
+
+@test
+def every_policy_that_comes_with_exeat_goes_to_json_and_back(place):
+    folder = os.path.join(ROOT, "policy", "services")
+    files = [os.path.join(folder, name) for name in sorted(os.listdir(folder))] + [os.path.join(ROOT, "docs/examples/policy")]
+    assert len(files) > 10
+    for name in files:
+        code, formatted, err = place.policy("fmt", name)
+        assert code == YES, err
+        place.write("p.json", place.policy("fmt", "--to", "json", name)[1])
+        assert place.policy("fmt", "--to", "text", "p.json") == (YES, formatted, ""), name
+
+
+@test
+def the_tools_take_json_and_text_alike(place):
+    place.write("p", DEMO)
+    place.write("p.json", place.policy("fmt", "--to", "json", "p")[1])
+    for command in (("check",), ("lint",), ("diff", "p"), ("explain", "--policy"), ("test", "--policy")):
+        more = {"explain": ("POST", "https://api.example.com/v1/items"), "test": ("t",)}.get(command[0], ())
+        place.write("t", "expect allow as worker-1 GET https://api.example.com/v1/items\n")
+        code, out, err = place.policy(*command, "p.json", *more)
+        assert (code, out.replace("p.json", "p"), err) == place.policy(*command, "p", *more), (command, code, out, err)
+    place.write("outer", 'include p.json\n')
+    assert place.policy("check", "outer") == (YES, "outer: good\n", "")
+    place.write("outer.json", json.dumps({"policy": [{"words": ["include", "p"]}]}))
+    assert place.policy("check", "outer.json")[0] == YES
+
+
+@test
+def errors_in_json_name_place_and_pointer(place):
+    bad = '{"policy": [\n {"words": ["service", "a"], "block": [\n  {"words": ["hots", "a.test"]}]}]}\n'
+    place.write("p.json", bad)
+    wanted = "p.json:3:14: /policy/0/block/0/words/0: 'hots' is no word of a service, did you mean 'host'?\n"
+    for command in ("check", "fmt", "lint"):
+        code, out, err = place.policy(command, "p.json")
+        assert code == INVALID and err.startswith(wanted), err
+    assert '    {"words": ["hots"' in err.replace("      ", "    ")
+    place.write("outer", "include p.json\n")
+    code, out, err = place.policy("check", "outer")
+    assert code == INVALID and err.startswith(wanted), err
+    told = json.loads(place.policy("check", "--json", "p.json")[1])["errors"][0]
+    assert (told["file"], told["line"], told["column"]) == ("p.json", 3, 14), told
+    place.write("p.json", '{"policy": [\n {"words": ["a b"]}]}')
+    assert "p.json:2:13: /policy/0/words/0: this is no word" in place.policy("check", "p.json")[2]
+    place.write("p.json", '{"policy": [\n')
+    code, out, err = place.policy("check", "p.json")
+    assert code == INVALID and re.match(r"p\.json:\d+:\d+: JSON: ", err), err
+    code, out, err = place.policy("check", "outer")
+    assert code == INVALID and "outer:1:9: 'p.json': this JSON is no form of a policy" in err, err
+
+
 # ---- lint ----
 
 def findings(place, text):

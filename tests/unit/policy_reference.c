@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "policy/policy.h"
+#include "policy/json_form.h"
+#include "policy/layout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -506,6 +507,26 @@ static void check(const struct policy *p, const struct buf *text) {
     buf_free(&raw);
 }
 
+/* Text, JSON and text again are one policy: the same bytes as its canonical layout. */
+static void check_forms(struct view text) {
+    static struct policy_errors errors;
+    struct buf formatted, json, back;
+    buf_init(&formatted, 1 << 20);
+    buf_init(&json, 1 << 20);
+    buf_init(&back, 1 << 20);
+    errors_reset(&errors);
+    int err = policy_format(text, "policy", &formatted, &errors);
+    assert_int_equal(json_form_write(text, "policy", &json, &errors), err);
+    if (err == 0) {
+        assert_int_equal(json_form_read(buf_view(&json), "policy", &back, &errors), 0);
+        if (!view_equal(buf_view(&back), buf_view(&formatted)))
+            fail_msg("%.*s\n%.*s", VIEW_ARG(text), VIEW_ARG(buf_view(&json)));
+    }
+    buf_free(&formatted);
+    buf_free(&json);
+    buf_free(&back);
+}
+
 static void wc_pn_the_evaluator_agrees_with_a_slow_obvious_one(void **state) {
     (void)state;
     static struct policy_errors errors;
@@ -522,6 +543,7 @@ static void wc_pn_the_evaluator_agrees_with_a_slow_obvious_one(void **state) {
         for (unsigned k = 0; k < n_services; k++)
             write_service(&text, k);
         write_grants(&text);
+        check_forms(buf_view(&text));
         if (policy_load(buf_view(&text), "policy", &p, &errors) == 0) {
             loaded++;
             for (int k = 0; k < REQUESTS; k++)

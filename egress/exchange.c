@@ -257,7 +257,16 @@ void exchange_invite(struct exchange *ex) {
     ex->invited = true;
 }
 
+/* Until it has begun to be sent. */
+static void set_deadline(struct exchange *ex) {
+    ex->deadline = ex->last_deadline;
+    if (ex->request.framing != FRAMING_NONE)
+        ex->deadline =
+            loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
+}
+
 void exchange_decided(struct exchange *ex) {
+    set_deadline(ex);
     reading_stop(ex->reading);
     exchange_invite(ex);
     if (send_held(ex))
@@ -268,9 +277,7 @@ static void begin(struct exchange *ex) {
     struct lane *l = ex->lane;
     ex->credit = ex->window = (int64_t)lane_limit(l, LIMIT_WINDOW);
     ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
-    ex->deadline = ex->last_deadline;
-    if (ex->request.framing != FRAMING_NONE)
-        ex->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_BODY_STALL) * SECOND;
+    set_deadline(ex);
     ex->state = EXCHANGE_WAITING;
     enum reason why = send_prepare(ex);
     if (why != REASON_ALLOWED) {

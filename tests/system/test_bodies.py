@@ -184,6 +184,21 @@ def a_foreign_credential_in_a_body_that_is_allowed_is_found(place):
     assert ask(place, "POST /chat", fields=JSON, body=body).reason == "placeholder_wrong_place"
 
 
+def a_host_that_is_slow_has_as_much_time_behind_a_body_that_was_read(place):
+    """More than ask-time, in which inspect must have answered."""
+    prompt = place.upstream.open
+
+    def slow(raw):
+        time.sleep(4)
+        return prompt(raw)
+    reload_with(place, POLICY)  # no connection of before is used
+    place.upstream.open = slow
+    try:
+        assert ask(place, "POST /chat", fields=JSON, body=model("small")).status == 200
+    finally:
+        place.upstream.open = prompt
+
+
 def a_newer_policy_judges_a_body_that_is_being_read(place):
     body = model("large")
     for text, status in ((POLICY.replace("[small, medium]", "[large]"), b" 200 "),
@@ -277,7 +292,8 @@ TESTS = [a_body_larger_than_the_window_is_judged_whole, nothing_of_a_large_body_
          a_body_over_the_limit_is_refused_before_it_was_sent, the_line_that_fits_best_is_chosen_by_the_body,
          an_unclear_body_leaves_the_line_that_asks_nothing_of_it, no_connection_is_made_before_the_verdict,
          a_client_that_expects_100_gets_it, each_request_of_a_connection_is_judged_by_its_own_body,
-         a_foreign_credential_in_a_body_that_is_allowed_is_found, a_newer_policy_judges_a_body_that_is_being_read,
+         a_foreign_credential_in_a_body_that_is_allowed_is_found,
+         a_host_that_is_slow_has_as_much_time_behind_a_body_that_was_read, a_newer_policy_judges_a_body_that_is_being_read,
          a_newer_policy_that_asks_the_same_lets_run_what_runs, a_reader_that_dies_or_stands_still_refuses,
          bodies_that_are_held_have_an_end]
 

@@ -30,7 +30,7 @@ static bool is_like_graphql(struct view name) {
     if (!percent_decode_into(name, true, memory, sizeof memory, &decoded))
         return true;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (credential_name_same(decoded, view_str(names[i])))
+        if (credential_name_same_parameter(decoded, view_str(names[i])))
             return true;
     return false;
 }

@@ -34,7 +34,7 @@ static enum likeness name_likeness(struct view raw, struct view wanted) {
         return ALIKE;
     if (view_equal(name, wanted))
         return THE_SAME;
-    return credential_name_same(name, wanted) ? ALIKE : UNLIKE;
+    return credential_name_same_parameter(name, wanted) ? ALIKE : UNLIKE;
 }
 
 static void count_parameter(struct tally *t, const struct condition *c, struct view name,

@@ -284,3 +284,15 @@ bool credential_name_same(struct view a, struct view b) {
             return true;
     }
 }
+
+/* Whether name is whole with something in brackets behind it. */
+static bool is_part_of(struct view name, struct view whole) {
+    for (size_t i = 1; i < name.n; i++)
+        if (name.p[i] == '[' && credential_name_same(view_head(name, i), whole))
+            return true;
+    return false;
+}
+
+bool credential_name_same_parameter(struct view a, struct view b) {
+    return credential_name_same(a, b) || is_part_of(a, b) || is_part_of(b, a);
+}

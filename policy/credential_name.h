@@ -33,5 +33,10 @@ enum credential_kind credential_name_in_query(struct view name);
 enum credential_kind credential_name_in_body(struct view name);
 /* Whether an API may take one name for the other. */
 bool credential_name_same(struct view a, struct view b);
+/*
+ * The same of a query's parameters, whose names frameworks part at '[': "m[]" and "m[x]" stand in "m", and what
+ * calls itself "m" may take the place of "m[x]".
+ */
+bool credential_name_same_parameter(struct view a, struct view b);
 
 #endif

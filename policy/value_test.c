@@ -1,8 +1,9 @@
 #include "policy/value_test.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { NUMBER_SIZE = 64 };
+enum { NUMBER_SIZE = 64, EXPONENT_MAX = 10000 };
 
 /* ---- numbers ---- */
 
@@ -34,15 +35,52 @@ bool number_is_good(struct view v) {
 
 enum answer { NO, YES, UNDECIDED };
 
-/* As most servers read them: 1, 1.0 and 10e-1 are one number. */
+/* A number without what spellings of it differ in: its digits from the first to the last that is not 0. */
+struct decimal {
+    char text[NUMBER_SIZE], digits[NUMBER_SIZE];
+    size_t n;
+    bool minus;
+    long power; /* of ten, of the last digit */
+};
+
+/* False: longer than servers agree about. */
+static bool decimal_read(struct view v, struct decimal *d) {
+    *d = (struct decimal){.minus = v.p[0] == '-'};
+    if (view_cstr(v, d->text, sizeof d->text) != 0)
+        return false;
+    const char *p = d->text + d->minus;
+    bool fraction = false;
+    for (; is_digit((uint8_t)*p) || *p == '.'; p++) {
+        fraction = fraction || *p == '.';
+        if (*p == '.')
+            continue;
+        d->power -= fraction;
+        if (*p != '0' || d->n > 0)
+            d->digits[d->n++] = *p;
+    }
+    for (; d->n > 0 && d->digits[d->n - 1] == '0'; d->n--)
+        d->power++;
+    long e = *p ? strtol(p + 1, NULL, 10) : 0;
+    d->power = d->n > 0 ? d->power + e : 0;
+    d->minus = d->minus && d->n > 0;
+    return e > -EXPONENT_MAX && e < EXPONENT_MAX;
+}
+
+static bool decimals_equal(const struct decimal *a, const struct decimal *b) {
+    return a->minus == b->minus && a->power == b->power && a->n == b->n &&
+           memcmp(a->digits, b->digits, a->n) == 0;
+}
+
+/* 1, 1.0 and 10e-1 are one number; two that only a double cannot tell apart are not for everybody. */
 static enum answer same_number(struct view a, struct view b) {
-    char x[NUMBER_SIZE], y[NUMBER_SIZE];
+    struct decimal x, y;
     if (!number_is_good(a) || !number_is_good(b))
         return NO;
-    if (view_cstr(a, x, sizeof x) != 0 || view_cstr(b, y, sizeof y) != 0)
+    if (!decimal_read(a, &x) || !decimal_read(b, &y))
         return UNDECIDED;
-    double p = strtod(x, NULL), q = strtod(y, NULL);
-    return p == q ? YES : NO;
+    if (decimals_equal(&x, &y))
+        return YES;
+    return strtod(x.text, NULL) == strtod(y.text, NULL) ? UNDECIDED : NO;
 }
 
 /* ---- globs ---- */

@@ -63,6 +63,7 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "operation s { GET /y { query page is number; query only } }\n"
             "operation t { GET /z { no query debug } }\n"
             "operation u { GET /g { query file matches *.txt } }\n"
+            "operation w { GET /f { query filter[owner] is me } }\n"
             "operation v { GET /i { query sort in [name, \"last update\",\n date] } }\n"
             "expect allow GET /x?mode=read\n"
             "expect allow GET /x?mode=re%61d&other=1\n"
@@ -74,6 +75,9 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "expect deny  GET \"/x?mode=read;mode=write\"\n"
             "expect deny  GET \"/x?a=1;mode=write&mode=read\"\n"
             "expect deny  GET /x?mode=read&mode[]=write\n"
+            "expect deny  GET /x?mode=read&mode[0]=write\n"
+            "expect deny  GET /x?mode=read&mode%5Bx%5D=write\n"
+            "expect allow GET /x?mode=read&modes[0]=write\n"
             "expect deny  GET /x?mode=read&MODE=write\n"
             "expect deny  GET /x?mode=read&mo%64e=write\n"
             "expect deny  GET /x?MODE=read\n"
@@ -87,6 +91,9 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "expect deny  GET \"/z?x=1;debug=1\"\n"
             "expect allow GET /g?file=a%20b.txt\n"
             "expect deny  GET /g?file=a.txt.exe\n"
+            "expect allow GET /f?filter[owner]=me&filter[kind]=x\n"
+            "expect deny  GET /f?filter[owner]=me&filter=x\n"
+            "expect deny  GET /f?filter[owner]=me&filter[owner][x]=y\n"
             "expect allow GET /i?sort=last+update\n"
             "expect deny  GET /i?sort=size }\n");
     loads(S "operation r { GET /** }\nnever { GET /x { query mode is write } }\n"
@@ -94,7 +101,8 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "expect deny  GET /x?mode=read&mode=write reason never\n"
             "expect deny  GET /x?MODE=Write reason never\n"
             "expect deny  GET \"/x?a=1;mode=write\" reason never\n"
-            "expect deny  GET /x?mode[]=write reason never }\n");
+            "expect deny  GET /x?mode[]=write reason never\n"
+            "expect deny  GET /x?mode[0]=write reason never }\n");
 }
 
 static void sf_01_ap_01_ap_03_expectations_read_bodies_as_inspect_does(void **state) {
@@ -377,6 +385,41 @@ static void ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it(void **s
     assert_int_equal(judge_body(p, "/n", &mail), REASON_NEVER);
     assert_int_equal(judge_body(p, "/q", NULL), REASON_ALLOWED);
     policy_free(p);
+}
+
+static void numbers_are_one_if_all_of_their_digits_are(void **state) {
+    static const struct {
+        const char *verdict, *path, *number;
+    } cases[] = {
+        {"allow", "/a", "9007199254740992"},
+        {"allow", "/a", "9.007199254740992e+15"},
+        {"deny", "/a", "9007199254740993"}, /* the same to whoever reads a double */
+        {"deny", "/never", "9007199254740993"},
+        {"allow", "/never", "9007199254740999"},
+        {"allow", "/b", "1.0"},
+        {"allow", "/b", "10e-1"},
+        {"deny", "/b", "1.00000000000000000001"},
+        {"deny", "/b", "-1"},
+        {"deny", "/b", "10"},
+        {"deny", "/b", "1e99999999999999999999"},
+        {"allow", "/c", "-5E-2"},
+        {"deny", "/c", "0.05"},
+        {"allow", "/d", "-0.0e7"},
+        {"allow", "/d", "12e2"},
+        {"deny", "/d", "12"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 S "operation r { POST /a { body /n is 9007199254740992 }\n"
+                   "POST /b { body /n is 1 }; POST /c { body /n is -0.05 }\n"
+                   "POST /d { body /n in [0, 1200] }; POST /never }\n"
+                   "never { POST /never { body /n is 9007199254740992 } }\n"
+                   "expect %s POST %s type application/json body '{\"n\":%s}' }\n",
+                 cases[i].verdict, cases[i].path, cases[i].number);
+        loads(text);
+    }
 }
 
 static void what_must_be_known_of_a_body_is_said(void **state) {
@@ -835,6 +878,7 @@ int main(void) {
         cmocka_unit_test(pv_02_accepting_cookies_does_not_open_the_place_of_a_credential),
         cmocka_unit_test(a_credential_can_stand_in_query_and_path),
         cmocka_unit_test(ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it),
+        cmocka_unit_test(numbers_are_one_if_all_of_their_digits_are),
         cmocka_unit_test(what_must_be_known_of_a_body_is_said),
         cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),
         cmocka_unit_test(included_files_are_read_and_errors_name_them),

@@ -43,7 +43,12 @@ struct field {
 };
 
 static void note(struct field *f, size_t depth, enum body_type type, bool alike) {
-    uint64_t some, here = json_paths_here(&f->finds->paths, depth, &some);
+    const struct json_paths *paths = &f->finds->paths;
+    uint64_t some, here = json_paths_here(paths, depth, &some);
+    /* A text in the place of what has parts elsewhere. */
+    uint64_t on = type == BODY_TEXT ? json_paths_on(paths, depth) : 0;
+    here |= on;
+    some |= on;
     for (; here != 0; here &= here - 1) {
         struct json_found found = f->found;
         found.pointer = (uint16_t)__builtin_ctzll(here);

@@ -75,13 +75,17 @@ void json_paths_free(struct json_paths *p) {
 
 /* ---- following them ---- */
 
+uint64_t json_paths_on(const struct json_paths *p, size_t depth) {
+    return depth > JSON_PATH_TOKENS ? 0 : p->live[depth] & ~p->ends[depth];
+}
+
 bool json_names_alike(struct view a, struct view b) {
     return !view_equal(a, b) && credential_name_same(a, b);
 }
 
-/* Those that got to what is open and go on from there. */
+/* Those that got to what is open at depth and go on from there. */
 static uint64_t going_on(const struct json_paths *p, size_t depth) {
-    return depth > JSON_PATH_TOKENS ? 0 : p->live[depth - 1] & ~p->ends[depth - 1];
+    return depth > JSON_PATH_TOKENS ? 0 : json_paths_on(p, depth - 1);
 }
 
 void json_paths_member(struct json_paths *p, size_t depth, struct view name) {
@@ -129,7 +133,7 @@ void json_paths_some_item(struct json_paths *p, size_t depth) {
 }
 
 uint64_t json_paths_here(const struct json_paths *p, size_t depth, uint64_t *alike) {
-    uint64_t here = depth > JSON_PATH_TOKENS ? 0 : p->live[depth] & p->ends[depth];
-    *alike = here & p->alike[depth];
-    return here;
+    bool out = depth > JSON_PATH_TOKENS;
+    *alike = out ? 0 : p->live[depth] & p->alike[depth];
+    return out ? 0 : *alike | (p->live[depth] & p->ends[depth]);
 }

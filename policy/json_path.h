@@ -33,8 +33,14 @@ void json_paths_member(struct json_paths *p, size_t depth, struct view name);
 void json_paths_item(struct json_paths *p, size_t depth, size_t index);
 /* An item whose index is not known: only `*` leads there certainly. */
 void json_paths_some_item(struct json_paths *p, size_t depth);
-/* Bits of the pointers that end at it (depth 0: the document), and of those that do so alike. */
+/*
+ * Bits of the pointers that end at it (depth 0: the document), and of those that got there alike, wherever
+ * they end: for whoever takes it for the token it is in the place of what stands there.
+ */
 uint64_t json_paths_here(const struct json_paths *p, size_t depth, uint64_t *alike);
+
+/* Bits of the pointers that go on from there. */
+uint64_t json_paths_on(const struct json_paths *p, size_t depth);
 
 /* Whether an API may take one name for the other, which is not the same. */
 bool json_names_alike(struct view a, struct view b);

@@ -157,11 +157,17 @@ static void names_that_some_take_for_the_pointers_are_alike(void **state) {
         {BODY("{\"fileuri\":1}"), "0~number:1"},
         {BODY("{\"file_uri\":1}"), "0~number:1"},
         {BODY("{\"fileUri\":1,\"FILEURI\":2}"), "0=number:1 0~number:2"},
-        {BODY("{\"TOOLS\":[{\"type\":\"x\"}]}"), "1~string:x"},
+        {BODY("{\"TOOLS\":[{\"type\":\"x\"}]}"), "1~array 1~object 1~string:x"},
         {BODY("{\"tools\":[{\"Type\":\"x\"}]}"), "1~string:x"},
-        {BODY("{\"\xe2\x84\xaa\":{\"x\":1}}"), "2~number:1"},
+        {BODY("{\"\xe2\x84\xaa\":{\"x\":1}}"), "2~object 2~number:1"},
         {BODY("{\"f\xc4\xb0leUri\":1}"), "0~number:1"},
         {BODY("{\"file\":1,\"uri\":2}"), ""},
+        /* whoever takes it for the token loses what stands there, or all of it */
+        {BODY("{\"k\":{\"x\":1},\"K\":null}"), "2=number:1 2~null"},
+        {BODY("{\"k\":{\"x\":1},\"K\":[]}"), "2=number:1 2~array"},
+        {BODY("{\"k\":{\"x\":1},\"K\":{\"y\":1}}"), "2=number:1 2~object"},
+        {BODY("{\"tools\":[],\"Tools\":[]}"), "1~array"},
+        {BODY("{\"k\":null}"), ""},
     };
     (void)state;
     CHECK_ALL(q, cases);
@@ -321,9 +327,11 @@ static void fields_of_a_form_are_texts(void **state) {
         {BODY("config%5Burl%5D=u"), "1=text:u"},
         {BODY("config[Url]=u"), "1~text:u"},
         {BODY("config.url=u"), "1~text:u"},
-        {BODY("config=u"), ""},
+        {BODY("config=u"), "1~text:u"},
+        {BODY("config[url]=u&config=v"), "1=text:u 1~text:v"},
+        {BODY("config[url][x]=u"), "1~object"},
         {BODY("list[]=x&list[3]=y&list[a]=z"), "2=text:x 2=text:y 2=text:z"},
-        {BODY("list=x"), ""},
+        {BODY("list=x"), "2~text:x"},
         {BODY("a[b]=1"), "3=text:1 0~object"},
         {BODY("a[]=1"), "0~object"},
     };
@@ -334,9 +342,9 @@ static void fields_of_a_form_are_texts(void **state) {
 static void items_of_a_form_without_index_could_be_any(void **state) {
     static const struct question q = {.source = BODY_SOURCE_FORM, .pointers = {"/a/0", "/a/*/b"}};
     static const struct example cases[] = {
-        {BODY("a[]=x"), "0~text:x"},
-        {BODY("a[0]=x"), "0=text:x"},
-        {BODY("a[1]=x"), ""},
+        {BODY("a[]=x"), "0~text:x 1~text:x"},
+        {BODY("a[0]=x"), "0=text:x 1~text:x"},
+        {BODY("a[1]=x"), "1~text:x"},
         {BODY("a[][b]=x"), "0~object 1=text:x"},
         {BODY("a[0].b=x"), "the body is not of its type's syntax"},
     };

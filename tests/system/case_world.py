@@ -102,12 +102,13 @@ service elsewhere-in-it {
     credential key-twice  { in header x-twice; at most 2; for twice }
     credential key-unfit  { in cookie unfit; for unfit }
     accept cookies
+    path allow parameters
     operation by-query anonymous { GET /q }
     operation by-cookie { GET /c }
     operation by-path   { GET /p/{key}/send }
     operation twice     { GET /t }
     operation unfit     { GET /u }
-    operation plain     { GET /n/{id} }
+    operation plain     { GET /n/{id}; GET /n/{id}/more }
     operation limited   { GET /l }
     operation observed  { GET /o }
 }

@@ -1,7 +1,7 @@
-#include "base/digest.h"
 #include "cli/client.h"
 #include "cli/json_scan.h"
 #include "cli/options.h"
+#include "cli/vault_key.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,81 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_SIZE = 32, KEY_TEXT_SIZE = 2 * KEY_SIZE + 1 };
-
 static const struct option_spec none[] = {{NULL, NULL, NULL}};
-
-/* ---- key files ---- */
-
-static void end_key(char text[KEY_TEXT_SIZE + 1]) {
-    text[KEY_TEXT_SIZE - 1] = '\n';
-    text[KEY_TEXT_SIZE] = 0;
-}
-
-static void make_key(char text[KEY_TEXT_SIZE + 1]) {
-    uint8_t key[KEY_SIZE];
-    random_bytes(key, sizeof key);
-    hex_encode(view_of(key, sizeof key), text);
-    end_key(text);
-    explicit_bzero(key, sizeof key);
-}
-
-/* 64 digits and perhaps a newline, from a file that nobody else can read. */
-static int read_key(const char *path, char text[KEY_TEXT_SIZE + 1]) {
-    uint8_t key[KEY_SIZE];
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
-    ssize_t n = fstat(fd, &st) == 0 ? read(fd, text, KEY_TEXT_SIZE) : -1;
-    bool ends = n >= 0 && st.st_size == n;
-    close(fd);
-    if (n >= 0 && (st.st_mode & 077) != 0)
-        return cli_fail(EXIT_NO, "%s: others can read it (mode 0600 is wanted)", path);
-    struct view digits = view_of(text, n > 2 * KEY_SIZE ? 2 * KEY_SIZE : n > 0 ? (size_t)n : 0);
-    bool good = ends && hex_decode(digits, key, sizeof key) == 0 &&
-                (n == 2 * KEY_SIZE || text[2 * KEY_SIZE] == '\n');
-    explicit_bzero(key, sizeof key);
-    end_key(text);
-    return good ? EXIT_YES : cli_fail(EXIT_NO, "%s: not 64 hexadecimal digits", path);
-}
-
-static bool sync_folder(const char *file) {
-    char folder[PATH_MAX];
-    const char *slash = strrchr(file, '/');
-    int n = slash ? snprintf(folder, sizeof folder, "%.*s/", (int)(slash - file), file)
-                  : snprintf(folder, sizeof folder, ".");
-    int fd = n > 0 && n < PATH_MAX ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    bool ok = fd >= 0 && fsync(fd) == 0;
-    if (fd >= 0)
-        close(fd);
-    return ok;
-}
-
-/* A new file of mode 0600 that belongs to whom `like` belongs, on the disk. Never overwrites. */
-static int write_key(const char *path, const char *text, const char *like) {
-    struct stat st;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0 && errno == EEXIST)
-        return cli_fail(EXIT_NO, "%s is there already and is not overwritten", path);
-    if (fd < 0)
-        return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_NO, "%s: %s", path,
-                        strerror(errno));
-    bool ok = stat(like, &st) == 0 &&
-              (st.st_uid == geteuid() || fchown(fd, st.st_uid, st.st_gid) == 0) &&
-              write(fd, text, KEY_TEXT_SIZE) == KEY_TEXT_SIZE && fsync(fd) == 0;
-    ok = close(fd) == 0 && ok && sync_folder(path);
-    if (ok)
-        return EXIT_YES;
-    cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
-    unlink(path);
-    return EXIT_NO;
-}
 
 /* ---- init ---- */
 
 int command_vault_init(const struct cli *cli, int argc, char **argv) {
-    char text[KEY_TEXT_SIZE + 1];
+    char text[VAULT_KEY_TEXT_SIZE + 1];
     struct config config;
     int code = options_read(argc, argv, none, NULL, 0);
     if (code == EXIT_YES)
@@ -96,8 +27,8 @@ int command_vault_init(const struct cli *cli, int argc, char **argv) {
         code = cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_NO, "%s: %s", config.state,
                         strerror(errno));
     } else {
-        make_key(text);
-        code = write_key(config.vault_key, text, config.state);
+        vault_key_make(text);
+        code = vault_key_write(config.vault_key, text, config.state);
         explicit_bzero(text, sizeof text);
     }
     if (code == EXIT_YES)
@@ -211,7 +142,7 @@ static int rekey(const struct config *c, const char *fresh) {
                  "wants %s in the place of %s",
                  fresh, c->vault_key);
     else if (!keep_old(c->vault_key) || rename(fresh, c->vault_key) != 0 ||
-             !sync_folder(c->vault_key))
+             !vault_key_sync(c->vault_key))
         code = cli_fail(EXIT_NO,
                         "the vault has the new key, but %s could not be moved to %s, which would "
                         "have become %s.old: %s",
@@ -220,7 +151,7 @@ static int rekey(const struct config *c, const char *fresh) {
 }
 
 static int place_key(const struct config *c, const char *given, char fresh[PATH_MAX]) {
-    char text[KEY_TEXT_SIZE + 1];
+    char text[VAULT_KEY_TEXT_SIZE + 1];
     int n = snprintf(fresh, PATH_MAX, "%s.new", c->vault_key), code = EXIT_YES;
     if (n < 0 || n >= PATH_MAX)
         return cli_fail(EXIT_NO, "%s: the path is too long", c->vault_key);
@@ -231,11 +162,11 @@ static int place_key(const struct config *c, const char *given, char fresh[PATH_
                         "otherwise remove it, and try again",
                         fresh, c->vault_key);
     if (given)
-        code = read_key(given, text);
+        code = vault_key_read(given, text);
     else
-        make_key(text);
+        vault_key_make(text);
     if (code == EXIT_YES)
-        code = write_key(fresh, text, c->vault_key);
+        code = vault_key_write(fresh, text, c->vault_key);
     explicit_bzero(text, sizeof text);
     return code;
 }

@@ -1,11 +1,10 @@
 #include "cli/environment.h"
 
-#include "base/json.h"
 #include "cli/json_scan.h"
 
 #include <string.h>
 
-enum { VARIABLE_SIZE = 80, VALUE_MAX = 64 * 1024 };
+enum { VALUE_MAX = 64 * 1024 };
 
 enum kind {
     PROXY,  /* the proxy's URL */
@@ -112,9 +111,8 @@ static void put_value(const struct environment *e, const struct variable *v, str
     }
 }
 
-/* Calls put for each of the table's variables that has a value. */
-static void put_variables(const struct environment *e, struct buf *out,
-                          void (*put)(struct buf *out, const char *name, struct view value)) {
+/* Those of the table that have a value. */
+static void put_variables(const struct environment *e, struct buf *out, environment_put *put) {
     struct buf value;
     buf_init(&value, VALUE_MAX);
     for (size_t i = 0; i < N_VARIABLES; i++) {
@@ -156,7 +154,7 @@ bool environment_variable(struct view credential, char *out, size_t size) {
 
 /* Whether an earlier credential has the same variable ("a-b" and "a.b"). */
 static bool is_repeated(const struct environment *e, size_t which, const char *name) {
-    char other[VARIABLE_SIZE];
+    char other[ENVIRONMENT_VARIABLE_SIZE];
     for (size_t i = 0; i < which; i++)
         if (environment_variable(e->credentials[i].name, other, sizeof other) &&
             strcmp(other, name) == 0)
@@ -164,59 +162,31 @@ static bool is_repeated(const struct environment *e, size_t which, const char *n
     return false;
 }
 
-static bool variable_at(const struct environment *e, size_t i, char name[VARIABLE_SIZE]) {
-    return environment_variable(e->credentials[i].name, name, VARIABLE_SIZE) &&
+static bool variable_at(const struct environment *e, size_t i,
+                        char name[ENVIRONMENT_VARIABLE_SIZE]) {
+    return environment_variable(e->credentials[i].name, name, ENVIRONMENT_VARIABLE_SIZE) &&
            !is_repeated(e, i, name);
 }
 
-/* ---- the shell's words ---- */
-
-static void put_export(struct buf *out, const char *name, struct view value) {
-    buf_printf(out, "export %s='", name);
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '\'')
-            buf_put_str(out, "'\\''");
-        else
-            buf_put_u8(out, value.p[i]);
-    }
-    buf_put_str(out, "'\n");
+void environment_each(const struct environment *e, struct buf *out, environment_put *put) {
+    char name[ENVIRONMENT_VARIABLE_SIZE];
+    put_variables(e, out, put);
+    for (size_t i = 0; i < e->n_credentials; i++)
+        if (variable_at(e, i, name))
+            put(out, name, e->credentials[i].placeholder);
 }
 
-void environment_write_sh(const struct environment *e, struct buf *out) {
-    char name[VARIABLE_SIZE];
-    put_variables(e, out, put_export);
+void environment_notes(const struct environment *e, struct buf *out) {
+    char name[ENVIRONMENT_VARIABLE_SIZE];
     if (view_is_empty(e->proxy_url))
         buf_put_str(
             out, "# In the sandbox, a port for clients that know no socket:\n"
                  "#   socat TCP-LISTEN:3128,bind=127.0.0.1,fork UNIX-CONNECT:\"$EXEAT_SOCKET\" &\n"
                  "#   export http_proxy=http://127.0.0.1:3128 https_proxy=http://127.0.0.1:3128\n");
-    for (size_t i = 0; i < e->n_credentials; i++) {
-        if (variable_at(e, i, name))
-            put_export(out, name, e->credentials[i].placeholder);
-        else
+    for (size_t i = 0; i < e->n_credentials; i++)
+        if (!variable_at(e, i, name))
             buf_printf(out, "# credential %.*s: its variable would hide another one\n",
                        VIEW_ARG(e->credentials[i].name));
-    }
-}
-
-/* ---- JSON ---- */
-
-void environment_write_json(const struct environment *e, struct buf *out) {
-    char name[VARIABLE_SIZE];
-    buf_put_str(out, "{");
-    json_put_text(out, "sandbox", e->sandbox);
-    buf_put_str(out, ",\"variables\":{");
-    put_variables(e, out, json_put_text);
-    for (size_t i = 0; i < e->n_credentials; i++)
-        if (variable_at(e, i, name))
-            json_put_text(out, name, e->credentials[i].placeholder);
-    buf_put_str(out, "},\"credentials\":{");
-    for (size_t i = 0; i < e->n_credentials; i++) {
-        char text[VARIABLE_SIZE];
-        if (view_cstr(e->credentials[i].name, text, sizeof text) == 0)
-            json_put_text(out, text, e->credentials[i].placeholder);
-    }
-    buf_put_str(out, "}}\n");
 }
 
 /* ---- what broker answers ---- */

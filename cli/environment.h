@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-enum { CREDENTIALS_MAX = 256 };
+enum { CREDENTIALS_MAX = 256, ENVIRONMENT_VARIABLE_SIZE = 80 };
 
 struct environment {
     struct view sandbox;
@@ -29,10 +29,11 @@ struct environment {
  */
 MUST_USE int environment_read_issued(struct view json, struct environment *e, struct view *token);
 
-/* `export NAME='value'` lines, fit for eval; for a socket with a comment that says how to use it. A credential whose variable would hide another one is left out with a comment. */
-void environment_write_sh(const struct environment *e, struct buf *out);
-/* {"sandbox":...,"variables":{"NAME":"value",...},"credentials":{"name":"placeholder",...}} */
-void environment_write_json(const struct environment *e, struct buf *out);
+/* Calls put for each variable, the credentials' behind the table's; one that would hide another is left out. */
+typedef void environment_put(struct buf *out, const char *name, struct view value);
+void environment_each(const struct environment *e, struct buf *out, environment_put *put);
+/* Comment lines: how to use a socket, and the credentials that have no variable. */
+void environment_notes(const struct environment *e, struct buf *out);
 
 /*
  * The variable of a credential: upper case, '-' and '.' as '_', with a '_'

@@ -1,4 +1,4 @@
-#include "cli/environment.h"
+#include "cli/environment_format.h"
 #include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
@@ -67,14 +67,11 @@ static void put_public(const struct config *c, struct buf *out) {
     buf_printf(out, "%s/public", realpath(c->state, state) ? state : c->state);
 }
 
-static int print(const struct environment *e, bool json) {
+static int print(const struct environment *e, const char *format) {
     struct buf out;
     buf_init(&out, OUTPUT_MAX);
-    if (json)
-        environment_write_json(e, &out);
-    else
-        environment_write_sh(e, &out);
-    bool ok = buf_ok(&out) && fwrite(buf_view(&out).p, 1, buf_len(&out), stdout) == buf_len(&out);
+    bool ok = environment_write(e, format, &out) == 0 && buf_ok(&out) &&
+              fwrite(buf_view(&out).p, 1, buf_len(&out), stdout) == buf_len(&out);
     buf_free(&out);
     ok = ok && fflush(stdout) == 0;
     return ok ? EXIT_YES
@@ -83,7 +80,7 @@ static int print(const struct environment *e, bool json) {
                          "this again");
 }
 
-static int show(const struct config *c, struct view answer, bool json) {
+static int show(const struct config *c, struct view answer, const char *format) {
     struct environment e = {.n_credentials = 0};
     struct view token;
     struct buf host, url, public;
@@ -106,14 +103,14 @@ static int show(const struct config *c, struct view answer, bool json) {
     e.socket = view_str(l->path);
     e.proxy_url = buf_view(&url);
     e.public = buf_view(&public);
-    int code = print(&e, json);
+    int code = print(&e, format);
     buf_free(&host);
     buf_free(&url);
     buf_free(&public);
     return code;
 }
 
-static int add(const struct config *c, const char *name, bool json) {
+static int add(const struct config *c, const char *name, const char *format) {
     struct buf body, answer;
     buf_init(&body, CONTROL_ASK_MAX);
     buf_init(&answer, BROKER_TEXT_MAX);
@@ -122,7 +119,7 @@ static int add(const struct config *c, const char *name, bool json) {
                                              &answer, NULL)
                              : cli_fail(EXIT_USAGE, "the name is too long");
     if (code == EXIT_YES)
-        code = show(c, buf_view(&answer), json);
+        code = show(c, buf_view(&answer), format);
     struct view replaces;
     if (code == EXIT_YES && json_member(buf_view(&answer), "replaces", &replaces) &&
         view_equal(replaces, VIEW("true")))
@@ -133,6 +130,16 @@ static int add(const struct config *c, const char *name, bool json) {
     return code;
 }
 
+/* Before the daemon issues anything. */
+static bool is_format(const char *name) {
+    static const struct environment none = {.n_credentials = 0};
+    struct buf out;
+    buf_init(&out, OUTPUT_MAX);
+    bool known = environment_write(&none, name, &out) == 0;
+    buf_free(&out);
+    return known;
+}
+
 int command_sandbox_add(const struct cli *cli, int argc, char **argv) {
     const char *name, *format = cli->json ? "json" : "sh";
     const struct option_spec specs[] = {{"--format", &format, NULL}, {NULL, NULL, NULL}};
@@ -140,12 +147,12 @@ int command_sandbox_add(const struct cli *cli, int argc, char **argv) {
     int code = options_read(argc, argv, specs, &name, 1);
     if (code != EXIT_YES)
         return code;
-    if (strcmp(format, "sh") != 0 && strcmp(format, "json") != 0)
-        return cli_fail(EXIT_USAGE, "--format is sh or json");
+    if (!is_format(format))
+        return cli_fail(EXIT_USAGE, "--format is one of " ENVIRONMENT_FORMATS);
     code = client_config(cli, &config);
     if (code != EXIT_YES)
         return code;
-    code = add(&config, name, strcmp(format, "json") == 0);
+    code = add(&config, name, format);
     config_free(&config);
     return code;
 }

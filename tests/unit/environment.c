@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "cli/environment.h"
+#include "cli/environment_format.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static void the_shell_gets_lines_fit_for_eval(void **state) {
     struct buf b;
     (void)state;
     buf_init(&b, 65536);
-    environment_write_sh(&e, &b);
+    assert_int_equal(environment_write(&e, "sh", &b), 0);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
         assert_true(has(&b, lines[i]));
     assert_false(has(&b, "export PATH="));
@@ -99,7 +99,7 @@ static void a_real_shell_evaluates_them(void **state) {
     (void)state;
     buf_init(&b, 65536);
     buf_put_str(&b, "eval \"$(cat <<'END'\n");
-    environment_write_sh(&e, &b);
+    assert_int_equal(environment_write(&e, "sh", &b), 0);
     buf_put_str(&b, "END\n)\"; printf '%s %s' \"$DEMO_KEY\" \"$DENO_CERT\" >&3\n");
     FILE *out = tmpfile();
     char command[64];
@@ -122,7 +122,7 @@ static void a_unix_listener_gives_no_proxy_url(void **state) {
     e.proxy_url = e.proxy_host = VIEW("");
     e.socket = VIEW("/run/exeat/ci.sock");
     buf_init(&b, 65536);
-    environment_write_sh(&e, &b);
+    assert_int_equal(environment_write(&e, "sh", &b), 0);
     assert_false(has(&b, "http_proxy='"));
     assert_true(has(&b, "\n#   socat TCP-LISTEN"));
     assert_false(has(&b, "proxyHost"));
@@ -135,11 +135,67 @@ static void json_has_variables_and_all_credentials(void **state) {
     struct buf b;
     (void)state;
     buf_init(&b, 65536);
-    environment_write_json(&e, &b);
+    assert_int_equal(environment_write(&e, "json", &b), 0);
     assert_true(has(
         &b, "{\"sandbox\":\"worker\",\"variables\":{\"http_proxy\":\"http://127.0.0.1:3128\","));
     assert_true(has(&b, "\"DEMO_KEY\":\"sk-exeat1\"},\"credentials\":{\"demo-key\":\"sk-exeat1\","
                         "\"demo.key\":\"sk-exeat2\",\"path\":\"sk-exeat3\"}}\n"));
+    buf_free(&b);
+}
+
+static void every_language_quotes_in_its_own_way(void **state) {
+    static const struct {
+        const char *format, *line;
+    } cases[] = {
+        {"fish", "set -gx DENO_CERT '/it\\'s/ca.pem'\n"},
+        {"fish", "set -gx DEMO_KEY 'sk-exeat1'\n"},
+        {"powershell", "$env:DENO_CERT = '/it''s/ca.pem'\n"},
+        {"dotenv", "DENO_CERT=\"/it's/ca.pem\"\n"},
+        {"dotenv", "NODE_USE_ENV_PROXY='1'\n"},
+        {"docker", "DENO_CERT=/it's/ca.pem\n"},
+        {"k8s", "env:\n- name: http_proxy\n  value: \"http://127.0.0.1:3128\"\n"},
+        {"k8s", " \\\"-Djavax.net.ssl.trustStore=/it's/roots.p12\\\"\"\n"},
+        {"github", "DEMO_KEY=sk-exeat1\n"},
+        {"systemd", "DENO_CERT=\"/it's/ca.pem\"\n"},
+        {"systemd", " \\\"-Djavax.net.ssl.trustStore=/it's/roots.p12\\\"\"\n"},
+        {"systemd", "# credential path: its variable would hide another one\n"},
+    };
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    buf_init(&b, 65536);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buf_reset(&b);
+        assert_int_equal(environment_write(&e, cases[i].format, &b), 0);
+        if (!has(&b, cases[i].line))
+            fail_msg("%s: no line %s", cases[i].format, cases[i].line);
+    }
+    buf_free(&b);
+}
+
+static void a_language_without_comments_gets_none(void **state) {
+    static const char *const formats[] = {"github", "json"};
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    buf_init(&b, 65536);
+    for (size_t i = 0; i < 2; i++) {
+        buf_reset(&b);
+        assert_int_equal(environment_write(&e, formats[i], &b), 0);
+        assert_false(has(&b, "#"));
+    }
+    buf_free(&b);
+}
+
+static void an_unknown_language_or_a_value_of_two_lines_is_an_error(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    buf_init(&b, 65536);
+    assert_int_equal(environment_write(&e, "csh", &b), ERR_MISSING);
+    e.public = VIEW("/a\nLD_PRELOAD=b");
+    assert_int_equal(environment_write(&e, "docker", &b), ERR_BAD);
+    assert_int_equal(buf_len(&b), 0);
     buf_free(&b);
 }
 
@@ -176,6 +232,9 @@ int main(void) {
         cmocka_unit_test(a_real_shell_evaluates_them),
         cmocka_unit_test(a_unix_listener_gives_no_proxy_url),
         cmocka_unit_test(json_has_variables_and_all_credentials),
+        cmocka_unit_test(every_language_quotes_in_its_own_way),
+        cmocka_unit_test(a_language_without_comments_gets_none),
+        cmocka_unit_test(an_unknown_language_or_a_value_of_two_lines_is_an_error),
         cmocka_unit_test(a_credentials_variable_is_a_safe_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

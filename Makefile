@@ -10,7 +10,7 @@ TIME ?= 120
 TARGET ?=
 VERSION := 0.1.0
 
-FOLDERS := daemon cli proxy egress broker ca audit http policy base
+FOLDERS := daemon cli run proxy egress broker ca audit http policy base
 MAINS := daemon/main.c cli/main.c
 SOURCES := $(filter-out $(MAINS),$(wildcard $(addsuffix /*.c,$(FOLDERS))))
 HEADERS := $(wildcard $(addsuffix /*.h,$(FOLDERS)))
@@ -171,7 +171,7 @@ tidy: ## clang-tidy over the sources (minutes)
 cover: ## line coverage of the unit tests, per file
 	@$(MAKE) --no-print-directory B=build/cover OPTIMIZE=-O0 CFLAGS='-O0 -g --coverage' LDFLAGS=--coverage unit
 	@cd build/cover && gcov -n $$(find . -name '*.gcda' -not -path './tests/*' -not -path './replay/*') 2>/dev/null | \
-	  awk '/^File .(base|policy|http|proxy|egress|broker|ca|audit|daemon|cli)/ {f=$$2} /^Lines/ && f {print $$0 "  " f; f=""}' | sort -t: -k2 -n
+	  awk '/^File .(base|policy|http|proxy|egress|broker|ca|audit|daemon|cli|run)/ {f=$$2} /^Lines/ && f {print $$0 "  " f; f=""}' | sort -t: -k2 -n
 
 .PHONY: check-unit-file
 check-unit-file: ## the systemd unit's exposure score (2.0 at most is wanted)
@@ -199,6 +199,7 @@ bench-verdict: $(LIBRARY) ## nanoseconds a verdict for 10, 1,000 and 100,000 ope
 MANUALS := $(wildcard docs/man/*.[158])
 install: all ## install below DESTDIR and PREFIX
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions $(DESTDIR)$(PREFIX)/share/exeat/services \
+	  $(DESTDIR)$(PREFIX)/share/exeat/apparmor \
 	  $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/lib/tmpfiles.d
 	install -m 755 $(B)/exeatd $(B)/exeat $(DESTDIR)$(PREFIX)/bin
 	sed 's|/usr/bin/exeatd|$(PREFIX)/bin/exeatd|' systemd/exeatd.service >$(DESTDIR)$(PREFIX)/lib/systemd/system/exeatd.service
@@ -210,6 +211,7 @@ install: all ## install below DESTDIR and PREFIX
 	install -m 644 $(filter-out docs/service.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/exeat
 	install -m 644 $(wildcard docs/decisions/*.md) $(DESTDIR)$(PREFIX)/share/doc/exeat/decisions
 	install -m 644 docs/examples/exeat.conf docs/examples/policy $(DESTDIR)$(PREFIX)/share/exeat
+	sed 's|@BINDIR@|$(PREFIX)/bin|' apparmor/exeat >$(DESTDIR)$(PREFIX)/share/exeat/apparmor/exeat
 	install -m 644 policy/services/*.policy $(DESTDIR)$(PREFIX)/share/exeat/services
 	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 

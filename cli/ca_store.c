@@ -79,7 +79,7 @@ int ca_store_certificates(const char *state, struct buf *out) {
 }
 
 static int publish(struct ca_store *s, struct view ours) {
-    return public_write(s->public, s->public_path, ours);
+    return public_write(s->public, s->public_path, ours, s->strict);
 }
 
 /* ---- keys ---- */

@@ -16,7 +16,9 @@ enum { CA_FILE_MAX = 64 * 1024 };
 
 struct ca_store {
     int ca, public; /* the directories, open; ca is locked against another command */
-    char public_path[PATH_MAX];
+    char public_path
+        [PATH_MAX]; /* where sandboxes have it; may be set to another place once it is open */
+    bool strict;    /* public files without the system's roots; set like that */
 };
 
 /* Opens state/ca and state/public, made when `make`. ERR_SYSTEM (errno), ERR_AGAIN: another command has them. */

@@ -2,6 +2,7 @@
  * exeat: the operator's command. One table makes the dispatcher and the help.
  */
 #include "cli/command.h"
+#include "cli/environment_format.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -28,7 +29,14 @@ static const struct command commands[] = {
     {"secret", "rotate", "NAME [--file FILE] [--allow-short]", "replace a secret's value",
      command_secret_rotate},
     {"secret", "remove", "NAME", "remove a secret and end its placeholders", command_secret_remove},
-    {"sandbox", "add", "NAME [--format sh|json]",
+    {"run", NULL,
+     "[--sandbox NAME | --policy FILE] [--settings FILE] [--secret NAME[=VARIABLE]]... [--log "
+     "FILE] "
+     "[--ro PATH]... [--hide PATH]... [--bind PATH[:PLACE]]... [--strict-trust] -- COMMAND...",
+     "a command in a sandbox whose only way out is exeat", command_run},
+    {"env", NULL, "NAME [--format " ENVIRONMENT_FORMATS "]",
+     "the same as `sandbox add`: a sandbox's environment, for who makes it", command_sandbox_add},
+    {"sandbox", "add", "NAME [--format " ENVIRONMENT_FORMATS "]",
      "issue token and placeholders; print the sandbox's environment", command_sandbox_add},
     {"sandbox", "list", "",
      "sandboxes, and the credentials that were issued or only granted to them",
@@ -121,11 +129,15 @@ static bool is_noun(const char *word) {
     return false;
 }
 
-/* Options of every command may stand anywhere; takes them out of argv. */
+/* Options of every command may stand anywhere before a "--"; takes them out of argv. */
 static int take_common(struct cli *cli, int argc, char **argv) {
     int n = 0;
+    bool ended = false;
     for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
+        ended = ended || strcmp(argv[i], "--") == 0;
+        if (ended)
+            argv[n++] = argv[i];
+        else if (strcmp(argv[i], "--json") == 0)
             cli->json = true;
         else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
             cli->config = argv[++i];
@@ -138,6 +150,14 @@ static int take_common(struct cli *cli, int argc, char **argv) {
     return n;
 }
 
+/* As the last word, unless it belongs to what stands behind a "--". */
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return false;
+    return argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
+}
+
 static int run(const struct cli *cli, int argc, char **argv) {
     int used;
     if (argc == 0)
@@ -148,7 +168,7 @@ static int run(const struct cli *cli, int argc, char **argv) {
     if (strcmp(argv[0], "--version") == 0)
         argv[0] = "version";
     const struct command *c = find(argc, argv, &used);
-    if (argc > 1 && (strcmp(argv[argc - 1], "--help") == 0))
+    if (asks_for_help(argc, argv))
         return help(stdout, argv[0]);
     if (c)
         return c->run(cli, argc - used, argv + used);

@@ -64,18 +64,18 @@ static int write_java_roots(int dir, struct view bundle) {
     return result;
 }
 
-static int make_bundle(struct view ours, struct buf *out) {
-    int result = public_system_roots(out);
+static int make_bundle(struct view ours, bool strict, struct buf *out) {
+    int result = strict ? 0 : public_system_roots(out);
     if (result == 0 && buf_len(out) > 0 && out->p[out->n - 1] != '\n')
         buf_put_u8(out, '\n');
     buf_put(out, ours);
     return result == 0 && !buf_ok(out) ? ERR_LIMIT : result;
 }
 
-int public_write(int dir, const char *path, struct view ours) {
+int public_write(int dir, const char *path, struct view ours, bool strict) {
     struct buf bundle;
     buf_init(&bundle, PUBLIC_BUNDLE_MAX);
-    int result = make_bundle(ours, &bundle);
+    int result = make_bundle(ours, strict, &bundle);
     if (result == 0)
         result = write_java_roots(dir, buf_view(&bundle));
     for (size_t i = 0; result == 0 && i < sizeof settings / sizeof *settings; i++)

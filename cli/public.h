@@ -17,8 +17,11 @@
 
 enum { PUBLIC_BUNDLE_MAX = 4 << 20 };
 
-/* Writes all for the certificates in `ours` (PEM). dir: the directory, open; path: its absolute path. */
-MUST_USE int public_write(int dir, const char *path, struct view ours);
+/*
+ * Writes all for the certificates in `ours` (PEM). dir: the directory, open; path: where sandboxes
+ * have it. strict: without the system's roots.
+ */
+MUST_USE int public_write(int dir, const char *path, struct view ours, bool strict);
 /* Appends the system's roots, if there are any; with our own certificates behind them it is a bundle. */
 MUST_USE int public_system_roots(struct buf *out);
 

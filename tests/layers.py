@@ -11,7 +11,7 @@ import re
 import sys
 
 # From the top; folders of one line stand beside each other (docs/architecture.md).
-ORDER = [["daemon"], ["cli"], ["proxy"], ["egress"], ["broker", "ca", "audit"], ["http"], ["policy"], ["base"]]
+ORDER = [["daemon"], ["cli"], ["run"], ["proxy"], ["egress"], ["broker", "ca", "audit"], ["http"], ["policy"], ["base"]]
 RANK = {folder: rank for rank, folders in enumerate(ORDER) for folder in folders}
 
 # Processes: what others may know of them. Nothing else is included from outside their folder.
@@ -44,7 +44,7 @@ HOMES = [
     ("libpsl.h", ["policy/suffix.c"]),
     ("idn2.h", ["policy/idna.c"]),
     ("llhttp.h", ["http/http1.c"]),
-    ("seccomp.h", ["base/rights.c"]),
+    ("seccomp.h", ["base/rights.c", "run/confine.c"]),
     ("event2/event.h", ["base/loop.h"]),
     ("event2/*", []),
     ("nghttp2/*", []),

@@ -183,7 +183,8 @@ def all_that_is_installed_is_there(directory):
     assert done.returncode == 0, done.stdout
     empty = [path for path, folders, files in os.walk(directory) if not folders and not files]
     assert not empty, empty
-    for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/exeat/services/github.policy", "share/man/man1/exeat.1",
+    for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/exeat/services/github.policy", "share/exeat/apparmor/exeat",
+                 "share/man/man1/exeat.1",
                  "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
         assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
     count = 0
@@ -318,7 +319,7 @@ def the_walk_through_of_the_readme_works(directory):
 @test
 def links_of_documents_lead_somewhere(_):
     for document in ("README.md", "docs/policy.md", "docs/configuration.md", "docs/limits.md", "docs/architecture.md",
-                     "docs/audit.md", "docs/threat-model.md", "docs/service.md"):
+                     "docs/audit.md", "docs/threat-model.md", "docs/service.md", "docs/run.md"):
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read(*document.split("/"))):
             assert os.path.exists(os.path.join(ROOT, os.path.dirname(document), link)), (document, link)
 

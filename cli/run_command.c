@@ -1,0 +1,201 @@
+/* `exeat run`: a command in a sandbox whose only way out is exeat. */
+#include "broker/broker_messages.h"
+#include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/policy_told.h"
+#include "cli/run_options.h"
+#include "cli/run_private.h"
+#include "run/host_sockets.h"
+#include "run/launch.h"
+#include "run/say.h"
+#include "run/talk.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SOCKETS_MAX = 1 << 20, URL_SIZE = 64 };
+
+/* ---- which policy, which sandbox ---- */
+
+static const char example[] =
+    "    service pypi { host packages.example.com; operation read { GET HEAD /** } }\n"
+    "    service files { host files.example.com; operation read { GET HEAD /** } }\n"
+    "    sandbox default { grant pypi all; grant files all }\n";
+
+/* A file of the user's own settings; false when there is none. */
+static bool find_own(const char *name, char out[PATH_MAX]) {
+    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    int n = base && base[0] == '/' ? snprintf(out, PATH_MAX, "%s/exeat/%s", base, name)
+            : home                 ? snprintf(out, PATH_MAX, "%s/.config/exeat/%s", home, name)
+                                   : PATH_MAX;
+    if (n < PATH_MAX && access(out, F_OK) == 0)
+        return true;
+    out[0] = 0;
+    return false;
+}
+
+static int find_policy(struct run_options *o) {
+    if (*o->policy)
+        return 0;
+    if (!*o->settings)
+        find_own("settings", o->settings);
+    if (find_own("policy", o->policy))
+        return 0;
+    return run_say("there is no policy: neither --policy FILE nor ~/.config/exeat/policy. One to "
+                   "begin with:\n%s",
+                   example);
+}
+
+/* The policy's only one, unless one was named. */
+static int choose_sandbox(const struct policy *p, struct run_options *o) {
+    static char name[256];
+    if (o->sandbox && policy_has_sandbox(p, view_str(o->sandbox)))
+        return 0;
+    if (o->sandbox)
+        return run_say("%s has no sandbox %s", o->policy, o->sandbox);
+    if (policy_sandboxes(p) == 1 && view_cstr(policy_sandbox_at(p, 0), name, sizeof name) == 0) {
+        o->sandbox = name;
+        return 0;
+    }
+    return run_say("%s has %zu sandboxes: --sandbox NAME says which one is meant", o->policy,
+                   policy_sandboxes(p));
+}
+
+static int find_secrets(const struct policy *p, struct run_options *o) {
+    struct view sandbox = view_str(o->sandbox);
+    for (size_t i = 0; i < policy_sandbox_credentials(p, sandbox); i++)
+        if (run_options_lend(o, policy_sandbox_credential_at(p, sandbox, i)) != 0)
+            return -1;
+    return 0;
+}
+
+static int find_sandbox(const struct cli *cli, struct run_options *o) {
+    struct policy *p;
+    if (find_policy(o) != 0 || policy_told_load(cli, o->policy, &p) != EXIT_YES)
+        return -1;
+    int result = choose_sandbox(p, o);
+    if (result == 0)
+        result = find_secrets(p, o);
+    policy_free(p);
+    return result;
+}
+
+/* ---- what the command does not have ---- */
+
+static void put_path(const char *path, struct buf *out) {
+    if (*path)
+        buf_put(out, view_of(path, strlen(path) + 1));
+}
+
+/* Sockets of the host, and where exeat keeps what it has. */
+static int find_hidden(const struct run_private *p, struct buf *out) {
+    char own[PATH_MAX];
+    put_path(p->directory, out);
+    put_path("/etc/exeat", out);
+    put_path("/var/lib/exeat", out);
+    if (find_own(".", own))
+        put_path(own, out);
+    int result = host_sockets(out);
+    return result == 0 ? 0 : run_say("the sockets of this system: %s", err_text(result));
+}
+
+/* What is written into it would decide the next time. */
+static int keep_read_only(struct run_plan *plan, const char *path) {
+    if (!*path)
+        return 0;
+    if (plan->n_read_only == RUN_PATHS_MAX)
+        return run_say("--ro: more than %d", RUN_PATHS_MAX - 2);
+    plan->read_only[plan->n_read_only++] = path;
+    return 0;
+}
+
+/* ---- its environment ---- */
+
+static void put_pair(struct buf *out, const char *name, struct view value) {
+    buf_put_u32(out, (uint32_t)(strlen(name) + 1 + value.n));
+    buf_printf(out, "%s=%.*s", name, VIEW_ARG(value));
+}
+
+static int write_environment(struct view issued, struct buf *out) {
+    struct environment e = {
+        .proxy_host = VIEW("127.0.0.1"), .proxy_port = RUN_PROXY_PORT, .public = VIEW(RUN_PUBLIC)};
+    struct view token;
+    char url[URL_SIZE];
+    if (environment_read_issued(issued, &e, &token) != 0)
+        return run_say("the daemon's answer is malformed");
+    snprintf(url, sizeof url, "http://127.0.0.1:%d", RUN_PROXY_PORT);
+    e.proxy_url = view_str(url);
+    environment_each(&e, out, put_pair);
+    put_pair(out, "EXEAT_SANDBOX", e.sandbox);
+    return buf_ok(out) ? 0 : run_say("the environment is too large");
+}
+
+/* ---- the sandbox ---- */
+
+/* From the namespaces to the command's start; what was begun is abandoned when a step fails. */
+static int serve(struct run_private *p, const struct run_options *o, struct launch *l) {
+    struct buf issued, environment;
+    buf_init(&issued, BROKER_TEXT_MAX);
+    buf_init(&environment, TALK_ENVIRONMENT_MAX);
+    int result = run_private_start(p, l->listener, &l->signals);
+    close(l->listener);
+    if (result == 0)
+        result = run_private_issue(p, o, &issued);
+    if (result == 0)
+        result = write_environment(buf_view(&issued), &environment);
+    if (result == 0)
+        result = launch_go(l, buf_view(&environment));
+    else
+        launch_abandon(l);
+    buf_free(&issued);
+    buf_free(&environment);
+    return result;
+}
+
+static int run_in(struct run_private *p, struct run_options *o, int *status) {
+    struct launch l;
+    if (find_hidden(p, &o->hidden) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
+        keep_read_only(&o->plan, o->settings) != 0)
+        return -1;
+    o->plan.hidden = buf_view(&o->hidden);
+    o->plan.public = p->public;
+    if (launch_begin(&l, &o->plan) != 0 || serve(p, o, &l) != 0)
+        return -1;
+    return launch_wait(&l, status);
+}
+
+/* As the command ended: who waits for us learns of a signal as of one that we had. */
+static int end_as(int status) {
+    const struct rlimit none = {0, 0};
+    sigset_t one;
+    if (WIFEXITED(status))
+        return WEXITSTATUS(status);
+    int number = WTERMSIG(status);
+    setrlimit(RLIMIT_CORE, &none);
+    signal(number, SIG_DFL);
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    kill(getpid(), number);
+    sigprocmask(SIG_UNBLOCK, &one, NULL);
+    return 128 + number;
+}
+
+int command_run(const struct cli *cli, int argc, char **argv) {
+    static struct run_options o;
+    struct run_private p = {.daemon = 0};
+    int status = 0, result = run_options_read(argc, argv, &o);
+    if (result == 0)
+        result = find_sandbox(cli, &o);
+    if (result == 0)
+        result = run_private_make(&p, &o) == 0 ? run_in(&p, &o, &status) : -1;
+    if (run_private_end(&p, o.log) != 0)
+        result = -1;
+    buf_free(&o.hidden);
+    return result == 0 ? end_as(status) : RUN_FAILED;
+}

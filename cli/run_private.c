@@ -1,0 +1,295 @@
+#include "cli/run_private.h"
+
+#include "audit/segment.h"
+#include "base/file.h"
+#include "base/loop.h"
+#include "ca/mint.h"
+#include "cli/ca_store.h"
+#include "cli/client.h"
+#include "cli/run_folder.h"
+#include "cli/vault_key.h"
+#include "run/network.h"
+#include "run/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/pidfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    LISTENER = 3, /* sd_listen_fds(3) */
+    READY_SECONDS = 30,
+    SETTINGS_MAX = 1 << 20,
+    LOG_SHOWN = 2048,
+};
+
+/* A name in the directory; valid until the next call. */
+static const char *in(const struct run_private *p, const char *name) {
+    static char path[PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", p->directory, name);
+    return path;
+}
+
+/* ---- what a start needs ---- */
+
+/* Root's daemon gives each role a user of its own. */
+static void put_configuration(const struct run_options *o, struct buf *out) {
+    buf_printf(out,
+               "state state\npolicy \"%s\"\ncontrol control.sock\n"
+               "listen tcp 127.0.0.1:%d { sandbox %s }\n",
+               o->policy, RUN_PROXY_PORT, o->sandbox);
+    if (geteuid() == 0)
+        buf_put_str(out, "uids 61800 - 61999\n");
+}
+
+static int add_settings(const char *file, struct buf *out) {
+    if (!*file)
+        return 0;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, SETTINGS_MAX, out);
+    return result == 0 ? 0 : run_say("--settings %s: %s", file, err_why(result));
+}
+
+static int write_configuration(const struct run_private *p, const struct run_options *o) {
+    struct buf text;
+    buf_init(&text, 2 * SETTINGS_MAX);
+    put_configuration(o, &text);
+    int result = add_settings(o->settings, &text);
+    int fd =
+        result == 0 ? open(in(p, "exeat.conf"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (result == 0 && (fd < 0 || !buf_ok(&text) || file_write(fd, buf_view(&text)) != 0))
+        result = run_say("%s: %s", in(p, "exeat.conf"), strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    buf_free(&text);
+    return result;
+}
+
+/* The public files say where the sandbox has them. */
+static int make_ca(const struct run_private *p, bool strict) {
+    struct ca_store store;
+    mint_lock_memory();
+    int result = ca_store_open(in(p, "state"), true, &store);
+    snprintf(store.public_path, sizeof store.public_path, "%s", RUN_PUBLIC);
+    store.strict = strict;
+    if (result == 0)
+        result = ca_store_init(&store, clock_wall() / UINT64_C(1000000000));
+    const char *why = err_why(result);
+    ca_store_close(&store);
+    return result == 0 ? 0 : run_say("a CA for the sandbox: %s", why);
+}
+
+static int make_vault_key(const struct run_private *p) {
+    char text[VAULT_KEY_TEXT_SIZE + 1];
+    vault_key_make(text);
+    int code = vault_key_write(in(p, "state/vault.key"), text, p->directory);
+    explicit_bzero(text, sizeof text);
+    return code == EXIT_YES ? 0 : -1;
+}
+
+int run_private_make(struct run_private *p, const struct run_options *o) {
+    *p = (struct run_private){.daemon = 0};
+    if (run_folder_make(p->directory) != 0)
+        return -1;
+    snprintf(p->public, sizeof p->public, "%s/state/public", p->directory);
+    if (mkdir(in(p, "state"), 0755) != 0)
+        return run_say("%s: %s", in(p, "state"), strerror(errno));
+    return write_configuration(p, o) == 0 && make_ca(p, o->strict_trust) == 0 &&
+                   make_vault_key(p) == 0
+               ? 0
+               : -1;
+}
+
+/* ---- the start ---- */
+
+/* exeatd beside this program, else on the PATH. */
+static void find_daemon(char out[PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof "exeatd");
+    out[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(out, '/');
+    strcpy(slash ? slash + 1 : out, "exeatd");
+    if (access(out, X_OK) != 0)
+        strcpy(out, "exeatd");
+}
+
+/* Its end is bound to ours; the terminal's signals are none of its business. */
+static _Noreturn void execute_daemon(const struct run_private *p, int listener,
+                                     const sigset_t *signals, pid_t launcher) {
+    char program[PATH_MAX], pid[16];
+    int null = open("/dev/null", O_RDONLY);
+    int log = open(in(p, "exeatd.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
+    find_daemon(program);
+    snprintf(pid, sizeof pid, "%d", (int)getpid());
+    setenv("NOTIFY_SOCKET", in(p, "notify.sock"), 1);
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    if (null >= 0 && log >= 0 && dup2(null, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2 &&
+        (listener == LISTENER ? fcntl(LISTENER, F_SETFD, 0) == 0
+                              : dup2(listener, LISTENER) == LISTENER) &&
+        close_range(LISTENER + 1, ~0U, 0) == 0 && setsid() >= 0 &&
+        prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == launcher) {
+        sigprocmask(SIG_SETMASK, signals, NULL);
+        execlp(program, "exeatd", "--config", in(p, "exeat.conf"), (char *)NULL);
+        fprintf(stderr, "%s: %s\n", program, strerror(errno));
+    }
+    _exit(RUN_FAILED);
+}
+
+static int open_notify(const struct run_private *p) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int n = snprintf(at.sun_path, sizeof at.sun_path, "%s", in(p, "notify.sock"));
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && n < (int)sizeof at.sun_path && bind(fd, (struct sockaddr *)&at, sizeof at) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return run_say("%s: %s", in(p, "notify.sock"), strerror(errno));
+}
+
+/* Whether a message says that it is ready. */
+static bool says_ready(int notify) {
+    char text[256];
+    ssize_t n = recv(notify, text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = 0;
+    return strstr(text, "READY=1") != NULL;
+}
+
+/* 0, or -1 when it has ended or takes too long. */
+static int await_ready(int notify, pid_t daemon) {
+    int ended = pidfd_open(daemon, 0);
+    struct pollfd of[2] = {{.fd = notify, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
+    bool ready = false, going = ended >= 0;
+    while (going && !ready) {
+        going = poll(of, 2, READY_SECONDS * 1000) > 0 && !of[1].revents;
+        ready = of[0].revents && says_ready(notify);
+    }
+    if (ended >= 0)
+        close(ended);
+    return ready ? 0 : -1;
+}
+
+/* The end of its log, in which it says why. */
+static int tell_log(const struct run_private *p) {
+    char text[LOG_SHOWN];
+    int fd = open(in(p, "exeatd.log"), O_RDONLY | O_CLOEXEC);
+    off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
+    ssize_t n = fd >= 0 ? pread(fd, text, sizeof text, size > LOG_SHOWN ? size - LOG_SHOWN : 0) : 0;
+    if (fd >= 0)
+        close(fd);
+    return run_say("exeatd does not start:\n%.*s", n > 0 ? (int)n : 0, text);
+}
+
+int run_private_start(struct run_private *p, int listener, const sigset_t *signals) {
+    pid_t launcher = getpid();
+    int notify = open_notify(p);
+    if (notify < 0)
+        return -1;
+    p->daemon = fork();
+    if (p->daemon == 0)
+        execute_daemon(p, listener, signals, launcher);
+    int result = p->daemon < 0 ? -1 : await_ready(notify, p->daemon);
+    close(notify);
+    return result == 0 ? 0 : tell_log(p);
+}
+
+/* ---- secrets and the sandbox ---- */
+
+/* The value as a descriptor, since only broker reads it; or -1. */
+static int value_open(const char *value) {
+    int fd = memfd_create("secret", MFD_CLOEXEC);
+    if (fd >= 0 && (file_write(fd, view_str(value)) != 0 || lseek(fd, 0, SEEK_SET) != 0)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int add_secret(const struct run_private *p, const struct run_secret *s) {
+    struct buf body, answer;
+    int fd = value_open(s->value);
+    if (fd < 0)
+        return run_say("--secret %s: %s", s->name, strerror(errno));
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&answer, BROKER_TEXT_MAX);
+    buf_put_u8(&body, false);
+    buf_put_block(&body, view_str(s->name));
+    buf_put_block(&body, VIEW(""));
+    int code = client_ask_at(in(p, "control.sock"), CONTROL_SECRET_ADD, buf_view(&body), fd,
+                             &answer, NULL);
+    close(fd);
+    buf_free(&body);
+    buf_free(&answer);
+    return code == EXIT_YES ? 0 : -1;
+}
+
+int run_private_issue(struct run_private *p, const struct run_options *o, struct buf *answer) {
+    struct buf body;
+    for (size_t i = 0; i < o->n_secrets; i++)
+        if (add_secret(p, &o->secrets[i]) != 0)
+            return -1;
+    buf_init(&body, CONTROL_ASK_MAX);
+    buf_put_block(&body, view_str(o->sandbox));
+    int code = buf_ok(&body) ? client_ask_at(in(p, "control.sock"), CONTROL_SANDBOX_ADD,
+                                             buf_view(&body), -1, answer, NULL)
+                             : run_say("--sandbox: the name is too long");
+    buf_free(&body);
+    return code == EXIT_YES ? 0 : -1;
+}
+
+/* ---- the end ---- */
+
+static int append_file(int dir, const char *name, int to) {
+    struct buf text;
+    buf_init(&text, SIZE_MAX);
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, SIZE_MAX, &text);
+    if (result == 0)
+        result = file_write(to, buf_view(&text));
+    buf_free(&text);
+    return result;
+}
+
+static int append_trail(int dir, int to) {
+    struct segment_list list;
+    int result = segment_list_read(dir, &list);
+    if (result != 0)
+        return result;
+    for (size_t i = 0; i < list.n && result == 0; i++)
+        result = append_file(dir, list.at[i].text, to);
+    segment_list_free(&list);
+    return result;
+}
+
+static int keep_trail(const struct run_private *p, const char *log) {
+    int dir = open(in(p, "state/audit"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int to = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int result = dir < 0 || to < 0 ? ERR_SYSTEM : append_trail(dir, to);
+    const char *why = err_why(result);
+    if (dir >= 0)
+        close(dir);
+    if (to >= 0)
+        close(to);
+    return result == 0 ? 0 : run_say("--log %s: %s", log, why);
+}
+
+int run_private_end(struct run_private *p, const char *log) {
+    int result = 0;
+    if (p->daemon > 0) {
+        kill(p->daemon, SIGTERM);
+        while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        result = *log ? keep_trail(p, log) : 0;
+    }
+    run_folder_remove(p->directory);
+    return result;
+}

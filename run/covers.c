@@ -1,0 +1,107 @@
+#include "run/covers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* File systems that cover_folder made: in them, and nowhere else, may something be created. */
+enum { MADE_MAX = 128 };
+static dev_t made[MADE_MAX];
+static size_t n_made;
+
+int cover_keep(const char *path) {
+    return open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+}
+
+int cover_folder(const char *path, mode_t mode) {
+    char options[32];
+    struct stat st;
+    snprintf(options, sizeof options, "mode=%o", (unsigned)mode);
+    if (n_made == MADE_MAX) {
+        errno = ENOSPC;
+        return -1;
+    }
+    if (mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options) != 0 || stat(path, &st) != 0)
+        return -1;
+    made[n_made++] = st.st_dev;
+    return 0;
+}
+
+bool cover_has(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return false;
+    for (size_t i = 0; i < n_made; i++)
+        if (made[i] == st.st_dev)
+            return true;
+    return false;
+}
+
+/* The folder that path is in must be there or be made; false with errno. */
+static bool has_parent(const char *path) {
+    char parent[PATH_MAX];
+    snprintf(parent, sizeof parent, "%s", path);
+    char *slash = strrchr(parent, '/');
+    if (!slash || slash == parent)
+        return true;
+    *slash = 0;
+    return cover_make_folder(parent) == 0;
+}
+
+/* Whether something may be created at path. */
+static bool may_make(const char *path) {
+    char parent[PATH_MAX];
+    if (!has_parent(path))
+        return false;
+    snprintf(parent, sizeof parent, "%s", path);
+    *(strrchr(parent, '/') + 1) = 0;
+    if (cover_has(parent))
+        return true;
+    errno = ENOENT;
+    return false;
+}
+
+int cover_make_folder(const char *path) {
+    if (access(path, F_OK) == 0)
+        return 0;
+    if (path[0] != '/' || strlen(path) >= PATH_MAX) {
+        errno = EINVAL;
+        return -1;
+    }
+    return may_make(path) ? mkdir(path, 0755) : -1;
+}
+
+static int make_file(const char *path) {
+    if (access(path, F_OK) == 0)
+        return 0;
+    int fd = may_make(path) ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
+    return fd < 0 ? -1 : close(fd);
+}
+
+int cover_show(int fd, const char *path) {
+    struct stat st;
+    if (fd < 0)
+        return -1;
+    int result = fstat(fd, &st);
+    if (result == 0)
+        result = S_ISDIR(st.st_mode) ? cover_make_folder(path) : make_file(path);
+    if (result == 0)
+        result = move_mount(fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
+    int why = errno;
+    close(fd);
+    errno = why;
+    return result;
+}
+
+int cover_read_only(const char *path) {
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
+    /* A mount of its own first, so that only what is below path changes. */
+    if (strcmp(path, "/") != 0 && mount(path, path, NULL, MS_BIND | MS_REC, NULL) != 0)
+        return -1;
+    return mount_setattr(AT_FDCWD, path, AT_RECURSIVE, &attributes, sizeof attributes);
+}

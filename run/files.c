@@ -1,0 +1,218 @@
+#include "run/files.h"
+
+#include "run/covers.h"
+#include "run/refusal.h"
+#include "run/say.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- /proc and /sys ---- */
+
+/* Of use to real root only, who has them by being root and not by a capability. */
+static const char *const kernel_settings[] = {
+    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi", "/sys"};
+
+static int cover_proc(void) {
+    if (mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0)
+        return run_say("a fresh /proc: %s", refusal_proc(errno));
+    for (size_t i = 0; i < sizeof kernel_settings / sizeof *kernel_settings; i++)
+        if (cover_read_only(kernel_settings[i]) != 0 && errno != ENOENT)
+            return run_say("%s cannot be made read-only: %s", kernel_settings[i], strerror(errno));
+    return 0;
+}
+
+/* ---- /dev ---- */
+
+static const char *const devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                      "/dev/random", "/dev/urandom", "/dev/tty"};
+enum { N_DEVICES = sizeof devices / sizeof *devices };
+
+/* The terminal that the command has, or NULL. */
+static const char *terminal(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (isatty(fd))
+            return ttyname(fd);
+    return NULL;
+}
+
+static int make_dev_links(void) {
+    return symlink("pts/ptmx", "/dev/ptmx") == 0 && symlink("/proc/self/fd", "/dev/fd") == 0 &&
+                   symlink("/proc/self/fd/0", "/dev/stdin") == 0 &&
+                   symlink("/proc/self/fd/1", "/dev/stdout") == 0 &&
+                   symlink("/proc/self/fd/2", "/dev/stderr") == 0
+               ? 0
+               : -1;
+}
+
+/* Terminals of its own: the user's others would tell what is typed into them. */
+static int make_dev_folders(void) {
+    return mkdir("/dev/pts", 0755) == 0 &&
+                   mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+                         "newinstance,ptmxmode=0666,mode=0620") == 0 &&
+                   mkdir("/dev/shm", 0777) == 0 && chmod("/dev/shm", 01777) == 0
+               ? 0
+               : -1;
+}
+
+static int cover_dev(void) {
+    int fds[N_DEVICES + 1];
+    const char *tty = terminal();
+    for (size_t i = 0; i < N_DEVICES; i++)
+        fds[i] = cover_keep(devices[i]);
+    fds[N_DEVICES] = tty ? cover_keep(tty) : -1;
+    int result = cover_folder("/dev", 0755);
+    for (size_t i = 0; i < N_DEVICES && result == 0; i++)
+        result = cover_show(fds[i], devices[i]);
+    if (result == 0 && tty)
+        result = cover_show(fds[N_DEVICES], "/dev/console");
+    if (result == 0)
+        result = make_dev_folders() == 0 && make_dev_links() == 0 ? 0 : -1;
+    return result == 0 ? 0 : run_say("a /dev of its own: %s", strerror(errno));
+}
+
+/* ---- folders that everybody writes to ---- */
+
+static int cover_shared_folder(const char *path, mode_t mode) {
+    /* Of two names for one folder (/var/run), the second finds it covered. */
+    if (access(path, F_OK) != 0 || cover_has(path))
+        return 0;
+    return cover_folder(path, mode) == 0 ? 0 : run_say("%s of its own: %s", path, strerror(errno));
+}
+
+/* At its old path, so that the variable still says the truth. */
+static int cover_runtime_folder(void) {
+    const char *path = getenv("XDG_RUNTIME_DIR");
+    if (!path || path[0] != '/')
+        return 0;
+    if (access(path, F_OK) == 0 && !cover_has(path))
+        return cover_shared_folder(path, 0700);
+    return cover_make_folder(path) == 0 && chmod(path, 0700) == 0
+               ? 0
+               : run_say("XDG_RUNTIME_DIR (%s): %s", path, strerror(errno));
+}
+
+static int cover_shared(void) {
+    return cover_shared_folder("/tmp", 01777) == 0 && cover_shared_folder("/run", 0755) == 0 &&
+                   cover_shared_folder("/var/run", 0755) == 0 && cover_runtime_folder() == 0
+               ? 0
+               : -1;
+}
+
+/* ---- what is hidden ---- */
+
+/* What the user cannot reach is not there for the command either. */
+static int hide(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return 0;
+    int result = S_ISDIR(st.st_mode) ? cover_folder(path, 0555)
+                                     : mount("/dev/null", path, NULL, MS_BIND, NULL);
+    return result == 0 || errno == EACCES
+               ? 0
+               : run_say("%s cannot be hidden: %s", path, strerror(errno));
+}
+
+static int hide_all(const struct run_plan *plan) {
+    struct view rest = plan->hidden;
+    while (rest.n > 0)
+        if (hide((const char *)view_cut(&rest, 0).p) != 0)
+            return -1;
+    return 0;
+}
+
+/* ---- --ro and --bind ---- */
+
+static int narrow(const struct run_plan *plan) {
+    for (size_t i = 0; i < plan->n_read_only; i++)
+        if (cover_read_only(plan->read_only[i]) != 0)
+            return run_say("--ro %s: %s", plan->read_only[i], strerror(errno));
+    return 0;
+}
+
+static int keep_binds(const struct run_plan *plan, int fds[]) {
+    for (size_t i = 0; i < plan->n_binds; i++) {
+        fds[i] = cover_keep(plan->binds[i].from);
+        if (fds[i] < 0)
+            return run_say("--bind %s: %s", plan->binds[i].from, strerror(errno));
+    }
+    return 0;
+}
+
+static int show_binds(const struct run_plan *plan, const int fds[]) {
+    for (size_t i = 0; i < plan->n_binds; i++)
+        if (cover_show(fds[i], plan->binds[i].to) != 0)
+            return run_say("--bind %s: it cannot be shown at %s: %s", plan->binds[i].from,
+                           plan->binds[i].to, strerror(errno));
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int show_public(int fd) {
+    return cover_show(fd, RUN_PUBLIC) == 0 && cover_read_only(RUN_PUBLIC) == 0
+               ? 0
+               : run_say("%s: %s", RUN_PUBLIC, strerror(errno));
+}
+
+int files_cover(const struct run_plan *plan) {
+    int binds[RUN_PATHS_MAX], public;
+    if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return run_say("the mounts of the new namespace: %s", refusal_reason("", errno));
+    if (keep_binds(plan, binds) != 0)
+        return -1;
+    public = cover_keep(plan->public);
+    if (public < 0)
+        return run_say("%s: %s", plan->public, strerror(errno));
+    return narrow(plan) == 0 && cover_proc() == 0 && cover_dev() == 0 && cover_shared() == 0 &&
+                   hide_all(plan) == 0 && show_binds(plan, binds) == 0 && show_public(public) == 0
+               ? 0
+               : -1;
+}
+
+/* ---- trust ---- */
+
+static const char *const bundles[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/ca-bundle.pem",
+    "/var/lib/ca-certificates/ca-bundle.pem",
+};
+
+/* Where a path is a link, the file that it leads to; which is covered once, whatever leads there. */
+static int trust_at(const char *path) {
+    char real[PATH_MAX];
+    struct stat ours, there;
+    if (!realpath(path, real) || stat(real, &there) != 0 ||
+        stat(RUN_PUBLIC "/bundle.pem", &ours) != 0)
+        return 0;
+    if (there.st_dev == ours.st_dev && there.st_ino == ours.st_ino)
+        return 0;
+    return mount(RUN_PUBLIC "/bundle.pem", real, NULL, MS_BIND, NULL) == 0
+               ? 0
+               : run_say("%s: %s", path, strerror(errno));
+}
+
+int files_trust(void) {
+    for (size_t i = 0; i < sizeof bundles / sizeof *bundles; i++)
+        if (trust_at(bundles[i]) != 0)
+            return -1;
+    return 0;
+}
+
+int files_enter(const struct run_plan *plan) {
+    if (chdir(plan->folder) == 0)
+        return 0;
+    return run_say("the working directory %s is not there for the command: %s (`--bind %s` "
+                   "shows it)",
+                   plan->folder, strerror(errno), plan->folder);
+}

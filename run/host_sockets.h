@@ -1,0 +1,24 @@
+/*
+ * The Unix sockets of the host that a file system shows: agents, container engines, buses. A socket
+ * file works across network namespaces, so the sandbox must not have it.
+ */
+#ifndef RUN_HOST_SOCKETS_H
+#define RUN_HOST_SOCKETS_H
+
+#include "base/bytes.h"
+
+/*
+ * Appends the absolute path, with a NUL, of each socket that is bound in this network namespace, of
+ * each that an environment variable names, and of those that well-known agents have below the home
+ * directory. Some may not exist. ERR_SYSTEM, ERR_LIMIT.
+ */
+MUST_USE int host_sockets(struct buf *out);
+/* Of one text: lines of /proc/net/unix. Pure. */
+void host_sockets_read(struct view text, struct buf *out);
+/* Of one variable's value: a path, or a list of addresses such as "unix:path=/a,guid=1;unix:///b". Pure. */
+void host_sockets_named(struct view value, struct buf *out);
+
+/* Variables that name such a socket or a display; they mean nothing in a sandbox. Ends with NULL. */
+extern const char *const host_socket_variables[];
+
+#endif

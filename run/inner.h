@@ -1,0 +1,23 @@
+/*
+ * The processes inside of a sandbox: the first one, which makes it and then is its init, and the
+ * command's, until it is the command.
+ */
+#ifndef RUN_INNER_H
+#define RUN_INNER_H
+
+#include "run/plan.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+/* Whom the command runs as, and with which signals blocked: those of the caller. */
+struct inner_caller {
+    uid_t uid;
+    gid_t gid;
+    sigset_t signals;
+};
+
+/* The first process, right after clone(2); s: its end of the talk (talk.h). Never returns. */
+_Noreturn void inner_main(const struct run_plan *plan, const struct inner_caller *caller, int s);
+
+#endif

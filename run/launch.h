@@ -1,0 +1,34 @@
+/*
+ * A command in a sandbox of namespaces, made by an ordinary user: the outer side. In order:
+ * launch_begin makes the namespaces and gives the listening socket in them; somebody begins to serve
+ * it; launch_go starts the command; launch_wait ends with it. Every signal is held back from
+ * launch_begin on.
+ */
+#ifndef RUN_LAUNCH_H
+#define RUN_LAUNCH_H
+
+#include "base/bytes.h"
+#include "run/network.h"
+#include "run/plan.h"
+
+#include <signal.h>
+#include <sys/types.h>
+
+struct launch {
+    pid_t init;       /* the sandbox's first process, whose end is the sandbox's */
+    int listener;     /* of its network, on 127.0.0.1 and RUN_PROXY_PORT; the caller's to close */
+    int talk;         /* with the first process (talk.h) */
+    sigset_t signals; /* blocked before */
+    pid_t foreground; /* the terminal's process group before, or -1 */
+};
+
+/* -1 after saying why not; nothing is left then. */
+int launch_begin(struct launch *l, const struct run_plan *plan);
+/* Starts the command; environment: blocks "NAME=value" that are added to ours. -1: it has ended already, and said why. */
+int launch_go(struct launch *l, struct view environment);
+/* Until the command's end: its status as waitpid(2) has it. -1: there is none, a process of the sandbox has said why. */
+int launch_wait(struct launch *l, int *status);
+/* Ends a sandbox whose command was not started. */
+void launch_abandon(struct launch *l);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * What a sandbox is to be, as the user said it. Borrowed throughout, and copied into the sandbox's
+ * processes by fork.
+ */
+#ifndef RUN_PLAN_H
+#define RUN_PLAN_H
+
+#include "base/bytes.h"
+
+/* Where the files that clients need to trust exeat are found inside (cli/public.h). */
+#define RUN_PUBLIC "/run/exeat"
+
+enum { RUN_PATHS_MAX = 64 };
+
+struct run_bind {
+    const char *from, *to;
+};
+
+struct run_plan {
+    char **argv;        /* the command; ends with NULL */
+    const char *public; /* the directory that is seen at RUN_PUBLIC */
+    const char *folder; /* the working directory */
+    struct view
+        hidden; /* paths, each with a NUL: files and folders that the command does not have */
+    const char *read_only[RUN_PATHS_MAX]; /* "/": everything */
+    size_t n_read_only;
+    struct run_bind
+        binds[RUN_PATHS_MAX]; /* shown writable, also where it is hidden or read-only otherwise */
+    size_t n_binds;
+};
+
+#endif

@@ -1,0 +1,633 @@
+#!/usr/bin/env python3
+"""`exeat run`: a command in namespaces whose only way out is exeat, as root and as an ordinary user."""
+import contextlib
+import glob
+import hashlib
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+from helpers import HOSTS, POLICY, SECRET, answer
+from place import Place, Report, Skip, wait_for
+
+ORDINARY = 65534
+PYTHON = "/usr/bin/python3"
+
+# Says of each address what a connection to it ends with, and after how many milliseconds.
+CONNECT = """
+import socket, sys, time
+for word in sys.argv[1:]:
+    kind, host, port = word.rsplit('/', 2)
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    s = socket.socket(family, socket.SOCK_DGRAM if kind == 'udp' else socket.SOCK_STREAM)
+    s.settimeout(2)
+    begin = time.monotonic()
+    try:
+        s.connect((host, int(port)))
+        s.send(b'x')
+        s.recv(1)
+        end = 'open'
+    except OSError as e:
+        end = type(e).__name__
+    print(word, end, int(1000 * (time.monotonic() - begin)))
+"""
+
+# Enters the network of a process, and first the user namespace that owns it, with all rights over it; then a command.
+ENTER = """
+import ctypes, fcntl, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def must(result):
+    if result != 0:
+        sys.exit(os.strerror(ctypes.get_errno()))
+net = os.open('/proc/%s/ns/net' % sys.argv[1], os.O_RDONLY)
+owner = fcntl.ioctl(net, 0xb701)
+must(libc.setns(owner, 0x10000000))
+must(libc.setns(net, 0x40000000))
+# Rights that stay when another program is executed.
+header, every = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[0xffffffff] * 3 + [0x1ff] * 3)
+must(libc.capset(header, every))
+for capability in (12, 13, 21):
+    must(libc.prctl(47, 2, capability, 0, 0))
+os.execvp(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Scene:
+    """An upstream, a policy and what `exeat run` takes; the files are where the sandbox sees them."""
+
+    def __init__(self, user):
+        self.place = Place(POLICY, {}, hosts=HOSTS, user=user)
+        self.user = user
+        self.visible = tempfile.mkdtemp(prefix="exeat-run-test-", dir="/var/tmp")
+        if user:
+            os.chown(self.visible, user, user)
+        self.home = self.file("home")
+        self.make(self.home)
+        self.policy = self.write("policy", self.place.fill(POLICY))
+        self.settings = self.write("settings", "trust file %s\n" % self.place.ca.pem + "".join(
+            "host %s 127.0.0.1\n" % h for h in HOSTS))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.place.__exit__()
+        shutil.rmtree(self.visible, ignore_errors=True)
+
+    def file(self, name):
+        return os.path.join(self.visible, name)
+
+    def own(self, path):
+        if self.user:
+            os.chown(path, self.user, self.user)
+        return path
+
+    def make(self, path):
+        os.mkdir(path)
+        return self.own(path)
+
+    def write(self, name, text):
+        with open(self.file(name), "w") as f:
+            f.write(text)
+        return self.own(self.file(name))
+
+    @property
+    def exeat(self):
+        return os.path.join(self.place.build, "exeat")
+
+    def words(self, command, options=(), sandbox="a"):
+        return [self.exeat, "run", "--policy", self.policy, "--settings", self.settings, "--sandbox", sandbox, *options, "--",
+                *command]
+
+    def how(self, env=None):
+        base = {"PATH": "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin", "HOME": self.home, "LANG": "C.UTF-8",
+                "DEMO_KEY": SECRET}
+        return {"env": {**base, **(env or {})}, "cwd": "/", **self.place.as_user}
+
+    def raw(self, words, env=None, stdin=b"", **more):
+        return subprocess.run(words, input=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **self.how(env), **more)
+
+    def run(self, *command, options=(), env=None, stdin=b"", **more):
+        return self.raw(self.words(command, options), env, stdin, **more)
+
+    def output(self, *command, **how):
+        done = self.run(*command, **how)
+        assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+        return done.stdout.decode()
+
+    @contextlib.contextmanager
+    def going(self, script, **how):
+        """A sandbox with a shell script that has said "go"; ended by force."""
+        process = subprocess.Popen(self.words(["sh", "-c", script]), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, **self.how(**how))
+        try:
+            line = process.stdout.readline()
+            assert line == b"go\n", (line, process.stderr.read() if process.poll() is not None else "")
+            yield process
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def children(pid):
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(p) for p in f.read().split()]
+
+
+def init_of(process):
+    """The first process of a sandbox: the child of the launcher that is no exeatd."""
+    def is_exeatd(pid):
+        with open("/proc/%d/comm" % pid) as f:
+            return f.read() == "exeatd\n"
+    return next(pid for pid in children(process.pid) if not is_exeatd(pid))
+
+
+def ends(text):
+    """What CONNECT printed: word to (end, milliseconds)."""
+    return {w: (end, int(ms)) for w, end, ms in (line.split() for line in text.splitlines())}
+
+
+# ---- the way out ----
+
+def an_allowed_request_works_with_curl_and_python_and_gets_the_secret(scene):
+    port = scene.place.values["port"]
+    scene.place.upstream.forget()
+    scene.place.upstream.script = lambda request, stream: answer(b"from the upstream")
+    script = """
+        curl -sS -H "Authorization: Bearer $DEMO_KEY" https://api.allowed.test:%d/v1/items
+        %s -c 'import urllib.request, os
+print(urllib.request.urlopen(urllib.request.Request("https://api.allowed.test:%d/v1/items/python",
+      headers={"Authorization": "Bearer " + os.environ["DEMO_KEY"]})).read())'
+        env | grep -c %s
+    """ % (port, PYTHON, port, SECRET)
+    done = scene.run("sh", "-c", script, options=["--secret", "demo-key=MY_KEY"], env={"MY_KEY": SECRET, "DEMO_KEY": "other"})
+    assert done.stdout == b"from the upstreamb'from the upstream'\n0\n", (done.stdout, done.stderr)
+    seen = b"".join(scene.place.upstream.requests)
+    assert seen.count(b"Bearer " + SECRET.encode()) == 2, seen
+
+
+def what_policy_does_not_allow_is_refused_with_its_reason(scene):
+    done = scene.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_connect}", "https://evil.example.net/")
+    assert done.returncode == 56 and done.stdout == b"403", (done.stdout, done.stderr)
+
+
+def without_the_variables_every_address_is_refused_at_once(scene):
+    port = scene.place.values["port"]
+    words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/22", "tcp/192.0.2.1/443", "tcp/169.254.169.254/80", "tcp/8.8.8.8/53",
+             "udp/8.8.8.8/53", "udp/127.0.0.53/53", "udp/192.0.2.1/443", "tcp/2001:db8::1/443", "udp/2001:db8::1/53"]
+    words.append("tcp/%s/%d" % (socket.gethostbyname(socket.gethostname()), port))
+    scene.place.upstream.forget()
+    found = ends(scene.output("env", "-i", PYTHON, "-c", CONNECT, *words))
+    assert set(found) == set(words)
+    for word, (end, milliseconds) in found.items():
+        assert end == "ConnectionRefusedError" and milliseconds < 100, (word, end, milliseconds)
+    assert scene.place.upstream.connections == 0
+
+
+def a_name_is_not_resolved(scene):
+    done = scene.run("env", "-i", PYTHON, "-c", "import socket; socket.getaddrinfo('example.com', 80)")
+    assert done.returncode == 1 and b"gaierror" in done.stderr, done.stderr
+
+
+def who_is_root_of_the_network_gains_nothing(scene):
+    """Its owner comes from outside with every right that there is over it."""
+    port, own = scene.place.values["port"], socket.gethostbyname(socket.gethostname())
+    script = """
+        ip route flush table local; ip -6 route flush table local; ip rule flush
+        ip addr add 192.0.2.7/24 dev lo; ip rule add pref 1 lookup main
+        ip route add default via 192.0.2.1 dev lo; ip link add type dummy; ip link set dummy0 up; ip route add %s/32 dev dummy0
+        nft flush ruleset 2>/dev/null; echo 1 >/proc/sys/net/ipv4/ip_forward
+        ip route | grep default
+        %s -c "$0" tcp/127.0.0.1/%d tcp/%s/%d udp/192.0.2.53/53
+    """ % (own, PYTHON, port, own, port)
+    scene.place.upstream.forget()
+    with scene.going("echo go; exec sleep 60") as process:
+        entered = scene.raw([PYTHON, "-c", ENTER, str(children(init_of(process))[0]), "sh", "-c", script, CONNECT])
+    text = entered.stdout.decode()
+    assert "default via 192.0.2.1" in text, (text, entered.stderr)
+    assert "open" not in text and "tcp/%s/%d" % (own, port) in text, text
+    assert scene.place.upstream.connections == 0
+
+
+def a_namespace_of_the_commands_own_gains_nothing(scene):
+    port = scene.place.values["port"]
+    scene.place.upstream.forget()
+    done = scene.run("unshare", "-Urnm", "sh", "-c", """
+        ip link set lo up; umount /tmp 2>/dev/null && echo uncovered; umount /run 2>/dev/null && echo uncovered
+        umount -l /dev /proc 2>/dev/null && echo uncovered; umount /etc/ssl/certs/ca-certificates.crt 2>/dev/null && echo uncovered
+        mkdir /tmp/x && mount --bind / /tmp/x 2>/dev/null && echo uncovered
+        %s -c "$0" tcp/127.0.0.1/%d; id -u""" % (PYTHON, port), CONNECT)
+    # The kernel lets nobody hand root on who has not all rights himself.
+    assert done.stdout.splitlines()[-1:] == [b"0"] or not scene.user and b"uid_map" in done.stderr, (done.stdout, done.stderr)
+    assert b"uncovered" not in done.stdout and b"open" not in done.stdout, done.stdout
+    assert scene.place.upstream.connections == 0
+
+
+def the_command_cannot_change_its_network(scene):
+    done = scene.run("sh", "-c", "ip route flush table local || echo refused; umount /tmp 2>/dev/null || echo refused")
+    assert done.stdout == b"refused\nrefused\n", (done.stdout, done.stderr)
+
+
+# ---- the host's sockets and processes ----
+
+def sockets_of_the_host_are_not_reachable(scene):
+    paths = [scene.file("agent.sock"), os.path.join(scene.home, ".gnupg", "S.gpg-agent")]
+    scene.make(os.path.dirname(paths[1]))
+    abstract = "\0exeat-run-test-%d" % os.getpid()
+    servers = []
+    try:
+        for at in paths + [abstract]:
+            servers.append(socket.socket(socket.AF_UNIX))
+            servers[-1].bind(at)
+            servers[-1].listen()
+            if at[0] == "/":
+                os.chmod(at, 0o777)
+        probe = """
+import socket, sys
+for at in sys.argv[1:]:
+    s = socket.socket(socket.AF_UNIX)
+    try:
+        s.connect(at.replace('@', chr(0)))
+        print('open')
+    except OSError as e:
+        print(type(e).__name__)
+"""
+        words = [PYTHON, "-c", probe, *paths, abstract.replace("\0", "@")]
+        assert scene.raw(words).stdout == b"open\n" * 3
+        assert scene.output(*words).splitlines() == ["ConnectionRefusedError"] * 3
+    finally:
+        for server in servers:
+            server.close()
+        shutil.rmtree(os.path.dirname(paths[1]))
+        os.unlink(paths[0])
+
+
+def variables_that_name_agents_are_gone(scene):
+    names = ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "TMUX", "EXEAT_CONFIG"]
+    text = scene.output("env", env={n: "/nowhere" for n in names})
+    assert not [n for n in names if n + "=" in text], text
+    assert "EXEAT_SANDBOX=a\n" in text
+
+
+def shared_folders_are_empty_and_private(scene):
+    runtime = scene.file("runtime")
+    scene.make(runtime)
+    os.chmod(runtime, 0o700)
+    with open(os.path.join(runtime, "bus"), "w"):
+        pass
+    text = scene.output("sh", "-c", 'ls -A /tmp /run "$XDG_RUNTIME_DIR" /dev/shm; touch /tmp/x "$XDG_RUNTIME_DIR"/y && echo writable',
+                        env={"XDG_RUNTIME_DIR": runtime})
+    assert text == "/dev/shm:\n\n/run:\nexeat\n\n/tmp:\n\n%s:\nwritable\n" % runtime, text
+    assert os.listdir(runtime) == ["bus"], os.listdir(runtime)
+    shutil.rmtree(runtime)
+
+
+def a_runtime_folder_in_run_is_made_anew(scene):
+    text = scene.output("sh", "-c", 'stat -c %a "$XDG_RUNTIME_DIR"', env={"XDG_RUNTIME_DIR": "/run/user/12345"})
+    assert text == "700\n", text
+
+
+def the_daemons_state_is_not_there(scene):
+    with scene.going("echo go; read path; if test -e $path; then echo seen; else echo hidden; fi") as process:
+        daemon = next(pid for pid in children(process.pid) if pid != init_of(process))
+        with open("/proc/%d/cmdline" % daemon) as f:
+            state = os.path.dirname(f.read().split("\0")[2])
+        assert os.path.exists(os.path.join(state, "state", "vault.key")), state
+        process.stdin.write(state.encode() + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"hidden\n"
+
+
+def only_processes_of_the_sandbox_are_seen(scene):
+    text = scene.output("sh", "-c", "ls -d /proc/[0-9]* | wc -l; cat /proc/1/environ /proc/1/maps 2>&1; ls /proc/1/root 2>&1; kill -9 1; echo $PPID")
+    assert int(text.split()[0]) < 6 and text.count("Permission denied") == 3 and text.endswith("\n1\n"), text
+
+
+def what_root_could_change_in_the_kernel_is_read_only(scene):
+    text = scene.output("sh", "-c", "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /sys/kernel/uevent_seqnum; do "
+                        "(echo >>$f) 2>/dev/null && echo $f; done; ls /dev")
+    assert not re.search("^/", text, re.M) and set(text.split()) <= set(
+        "console fd full null ptmx pts random shm stderr stdin stdout tty urandom zero".split()), text
+
+
+def two_sandboxes_do_not_see_each_other(scene):
+    server = ("import socket, time; s = socket.create_server(('127.0.0.1', 5000)); u = socket.socket(socket.AF_UNIX); "
+              "u.bind(chr(0) + 'one'); u.listen(); open('/tmp/one', 'w'); print('go', flush=True); time.sleep(60)")
+    with scene.going("exec %s -c \"%s\"" % (PYTHON, server)) as process:
+        text = scene.output("sh", "-c", "ls /tmp; %s -c \"$0\" tcp/127.0.0.1/5000; grep -c @one /proc/net/unix; ls -d /proc/[0-9]* | wc -l" % PYTHON,
+                            CONNECT)
+        assert "ConnectionRefusedError" in text and "one" not in text.split() and text.split()[-2] == "0", text
+        assert process.poll() is None
+
+
+# ---- rights ----
+
+def the_command_is_its_user_without_rights(scene):
+    text = scene.output("sh", "-c", "id -u; id -g; grep -E '^(Cap...|NoNewPrivs|Seccomp):' /proc/self/status")
+    lines = text.split("\n")
+    assert lines[:2] == [str(scene.user or 0)] * 2, text
+    assert len(re.findall(r"^Cap\w+:\t0{16}$", text, re.M)) == 5 and "NoNewPrivs:\t1" in text and "Seccomp:\t2" in text, text
+
+
+def other_kinds_of_sockets_and_typing_into_the_terminal_are_refused(scene):
+    text = scene.output(PYTHON, "-c", """
+import ctypes, fcntl, os, platform, socket
+for family in (40, 16, 17, 38, 31, 44, 200):
+    try:
+        socket.socket(family, socket.SOCK_DGRAM, 0).close()
+        print(family, 'made')
+    except OSError as e:
+        print(family, e.errno)
+for ioctl in (0x5412, 0x541c, 0x5412 | 1 << 32):
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.ioctl(0, ctypes.c_ulong(ioctl), b'x')
+    print(ioctl & 0xffffffff, ctypes.get_errno())
+libc.syscall(425, 1, ctypes.create_string_buffer(120))
+print('ring', ctypes.get_errno())
+""")
+    assert text.split("\n")[:-1] == ["40 97", "16 made", "17 97", "38 97", "31 97", "44 97", "200 97", "21522 1", "21532 1", "21522 1",
+                                     "ring 38"], text
+
+
+def inherited_descriptors_are_closed(scene):
+    with open(scene.policy) as f:
+        os.set_inheritable(f.fileno(), True)
+        text = scene.output("sh", "-c", "ls /proc/self/fd", pass_fds=[f.fileno()])
+    assert text.split() == ["0", "1", "2", "3"], text  # 3: ls reads the folder
+
+
+def a_folder_as_standard_input_is_refused(scene):
+    folder = os.open("/tmp", os.O_RDONLY)
+    try:
+        done = subprocess.run(scene.words(["true"]), stdin=folder, stderr=subprocess.PIPE, **scene.how())
+    finally:
+        os.close(folder)
+    assert done.returncode == 125 and b"is a folder" in done.stderr, done
+
+
+# ---- files ----
+
+def the_bundle_of_the_system_holds_our_root_too(scene):
+    text = scene.output("sh", "-c", "cat /etc/ssl/certs/ca-certificates.crt /run/exeat/bundle.pem; cat /run/exeat/ca.pem | sha256sum; "
+                        "touch /run/exeat/x 2>&1 || true; test -s /run/exeat/roots.p12 && echo java")
+    assert text.count("BEGIN CERTIFICATE") > 2 and "Read-only" in text and text.endswith("java\n")
+    port = scene.place.values["port"]
+    done = scene.run("env", "-i", "/usr/bin/curl", "-sS", "-x", "http://127.0.0.1:3128", "https://open.allowed.test:%d/" % port)
+    assert done.returncode == 0, done.stderr
+
+
+def strict_trust_leaves_only_our_root(scene):
+    text = scene.output("cat", "/etc/ssl/certs/ca-certificates.crt", options=["--strict-trust"])
+    assert text.count("BEGIN CERTIFICATE") == 1, text
+
+
+def paths_are_read_only_hidden_and_shown_as_asked(scene):
+    scene.make(scene.file("tree"))
+    scene.make(scene.file("tree/inner"))
+    scene.write("tree/secret", "secret")
+    shown = tempfile.mkdtemp(prefix="exeat-shown-")
+    scene.own(shown)
+    try:
+        tree = scene.file("tree")
+        text = scene.output("sh", "-c", "cd %s; touch a 2>&1; touch inner/b && echo inner; cat secret; touch %s/c && echo shown; "
+                            "touch /tmp/deep/place/d && echo there; touch %s/e 2>&1 || true" % (tree, shown, scene.visible),
+                            options=["--ro", "/", "--bind", tree + "/inner", "--hide", tree + "/secret", "--bind", shown,
+                                     "--bind=%s:/tmp/deep/place" % shown] + ["--ro=" + scene.visible])
+        assert text.count("Read-only file system") == 2 and "inner\nshown\nthere\n" in text and "secret" not in text.split(), text
+    finally:
+        shutil.rmtree(shown)
+        shutil.rmtree(tree)
+
+
+def the_policy_cannot_be_changed_for_the_next_time(scene):
+    text = scene.output("sh", "-c", "echo >>%s || echo kept; rm -f %s || echo kept; mv %s /var/tmp/ || echo kept" % ((scene.policy,) * 3))
+    assert text == "kept\n" * 3, text
+
+
+def a_working_directory_that_is_hidden_is_named_with_the_remedy(scene):
+    folder = scene.own(tempfile.mkdtemp(prefix="exeat-cwd-"))
+    try:
+        for options, code in (((), 125), (("--bind", folder), 0)):
+            done = subprocess.run(scene.words(["pwd"], options), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  **{**scene.how(), "cwd": folder})
+            assert done.returncode == code and (b"--bind " + folder.encode() in done.stderr or code == 0), done
+        assert done.stdout.decode() == folder + "\n", done
+    finally:
+        shutil.rmtree(folder)
+
+
+# ---- as if it were not there ----
+
+def the_exit_status_is_the_commands(scene):
+    plain = scene.write("plain", "no program")
+    for words, code in ((["true"], 0), (["sh", "-c", "exit 7"], 7), (["sh", "-c", "exit 255"], 255), (["sh", "-c", "kill -TERM $$"], -15),
+                        (["sh", "-c", "kill -KILL $$"], -9), (["sh", "-c", "kill -SEGV $$"], -11), ([plain], 126),
+                        (["no-such-program"], 127)):
+        done = scene.run(*words)
+        assert done.returncode == code, (words, done.returncode, done.stderr)
+
+
+def signals_reach_the_command(scene):
+    script = "trap 'echo %s; exit 3' %s; echo go; while :; do sleep 0.05; done"
+    for name in ("TERM", "HUP", "USR1", "INT"):
+        with scene.going(script % (name, name)) as process:
+            process.send_signal(getattr(signal, "SIG" + name))
+            assert process.stdout.readline().decode() == name + "\n"
+            assert process.wait(20) == 3
+
+
+def a_killed_launcher_leaves_nobody_behind(scene):
+    with scene.going("echo go; sleep 60") as process:
+        pids = [init_of(process), *children(process.pid)]
+        process.kill()
+        process.wait()
+        left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
+        assert left, pids
+    for folder in glob.glob("/tmp/exeat-run-??????"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def much_goes_through_standard_input_and_output(scene):
+    data = os.urandom(1 << 20) * 24
+    done = scene.run("cat", stdin=data)
+    assert hashlib.sha256(done.stdout).digest() == hashlib.sha256(data).digest(), len(done.stdout)
+
+
+def orphans_are_reaped_and_end_with_the_command(scene):
+    text = scene.output("sh", "-c", "(sleep 0.01 &); (sleep 60 &); sleep 0.3; grep -l ') Z' /proc/[0-9]*/stat 2>/dev/null | wc -l")
+    assert text == "0\n", text
+
+
+def nothing_is_left_afterwards(scene):
+    before = set(glob.glob("/tmp/exeat-run-*"))
+    scene.output("true")
+    assert set(glob.glob("/tmp/exeat-run-*")) <= before
+
+
+class Terminal:
+    """A program that has a terminal of its own as its controlling one."""
+
+    def __init__(self, words, how):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.chdir("/")
+                if "user" in how:
+                    os.setgroups([])
+                    os.setgid(how["group"])
+                    os.setuid(how["user"])
+                os.execve(words[0], words, how["env"])
+            finally:
+                os._exit(99)
+        self.text = b""
+
+    def expect(self, what, seconds=20):
+        end = time.monotonic() + seconds
+        while not re.search(what, self.text):
+            assert time.monotonic() < end, self.text
+            if select.select([self.fd], [], [], 0.2)[0]:
+                try:
+                    self.text += os.read(self.fd, 65536)
+                except OSError:
+                    raise AssertionError("the terminal ended: %r" % self.text)
+        self.text = self.text[re.search(what, self.text).end():]
+
+    def type(self, data):
+        os.write(self.fd, data)
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.close(self.fd)
+        os.waitpid(self.pid, 0)
+
+
+def a_terminal_and_job_control_behave_as_without_it(scene):
+    how = scene.how({"PS1": "prompt> ", "TERM": "dumb"})
+    terminal = Terminal(["/bin/bash", "--norc", "--noprofile", "-i"], how)
+    start = " ".join("'%s'" % w for w in scene.words(["sh", "-c", "test -t 0 && stty -a | head -1 && tty && exec sleep 100"]))
+    try:
+        terminal.expect(b"prompt> ")
+        terminal.type(start.encode() + b"\n")
+        terminal.expect(rb"speed .*\n/dev/console")
+        terminal.type(b"\x1a")
+        terminal.expect(b"Stopped")
+        terminal.expect(b"prompt> ")
+        terminal.type(b"fg\n")
+        terminal.expect(b"sleep 100")
+        time.sleep(0.3)
+        terminal.type(b"\x03")
+        terminal.expect(b"prompt> ")
+        terminal.type(b"echo code=$?\n")
+        terminal.expect(b"code=130")
+    finally:
+        terminal.close()
+
+
+def an_interactive_shell_has_jobs_of_its_own(scene):
+    how = scene.how({"PS1": "outer> ", "TERM": "dumb"})
+    terminal = Terminal(["/bin/bash", "--norc", "--noprofile", "-i"], how)
+    start = " ".join("'%s'" % w for w in scene.words(["env", "PS1=inner> ", "/bin/bash", "--norc", "--noprofile", "-i"]))
+    try:
+        terminal.expect(b"outer> ")
+        terminal.type(start.encode() + b"\n")
+        terminal.expect(rb"\ninner> |\rinner> ")
+        assert b"no job control" not in terminal.text
+        terminal.type(b"sleep 100\n")
+        time.sleep(0.5)
+        terminal.type(b"\x1a")
+        terminal.expect(b"Stopped")
+        terminal.expect(b"inner> ")
+        terminal.type(b"kill -9 %1\n")
+        time.sleep(0.5)
+        terminal.type(b"\n")
+        terminal.expect(b"Killed")
+        terminal.type(b"exit 5\n")
+        terminal.expect(b"outer> ")
+        terminal.type(b"echo code=$?\n")
+        terminal.expect(b"code=5")
+    finally:
+        terminal.close()
+
+
+# ---- what the user is told ----
+
+def without_a_policy_the_message_has_one_that_loads(scene):
+    done = scene.raw([scene.exeat, "run", "--", "true"])
+    text = done.stderr.decode()
+    assert done.returncode == 125 and "there is no policy" in text, text
+    example = scene.write("example", text.split("begin with:\n")[1])
+    assert scene.raw([scene.exeat, "policy", "check", example]).returncode == 0, text
+    assert scene.raw([scene.exeat, "run", "--policy", example, "--", "sh", "-c", "exit 4"]).returncode == 4
+
+
+def the_users_own_policy_and_settings_are_found(scene):
+    folder = os.path.join(scene.home, ".config", "exeat")
+    os.makedirs(folder)
+    for path in (os.path.dirname(folder), folder):
+        scene.own(path)
+    for name in ("policy", "settings"):
+        scene.own(shutil.copy(scene.file(name), folder))
+    try:
+        done = scene.raw([scene.exeat, "run", "--sandbox", "a", "--", "sh", "-c", "echo $EXEAT_SANDBOX; ls ~/.config/exeat"])
+        assert done.returncode == 0 and done.stdout == b"a\n", done
+    finally:
+        shutil.rmtree(os.path.dirname(folder))
+
+
+def mistakes_are_named(scene):
+    for words, said in ((["--policy", scene.policy, "--", "true"], "4 sandboxes"),
+                        (["--policy", scene.policy, "--sandbox", "z", "--", "true"], "no sandbox z"),
+                        (["--policy", "/nowhere", "--", "true"], "No such file"),
+                        (["--policy", scene.policy, "--sandbox", "a"], "a command is missing"),
+                        (["--policy", scene.policy, "--sandbox", "a", "true"], "behind a `--`"),
+                        (["--policy", scene.policy, "--sandbox", "a", "--ro", "/nowhere", "--", "true"], "--ro /nowhere"),
+                        (["--policy", scene.policy, "--sandbox", "a", "--secret", "k=NO_SUCH", "--", "true"], "NO_SUCH"),
+                        (["--policy", scene.policy, "--sandbox", "b", "--", "true"], "--secret demo-key=VARIABLE"),
+                        (["--policy", scene.policy, "--sandbox", "a", "--settings", scene.policy, "--", "true"], "exeatd does not start")):
+        done = scene.raw([scene.exeat, "run", *words], env={} if "VARIABLE" not in said else {"DEMO_KEY": ""})
+        assert done.returncode == 125 and said in done.stderr.decode(), (words, done)
+
+
+def words_behind_the_dashes_are_the_commands(scene):
+    assert scene.output("echo", "--json", "--config", "x", "--help") == "--json --config x --help\n"
+
+
+def where_namespaces_are_refused_the_rule_is_named(scene):
+    done = scene.raw(["unshare", "-Ur", "sh", "-c", 'echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"',
+                      *scene.words(["echo", "unenforced"])])
+    assert done.returncode == 125 and b"user.max_user_namespaces is 0" in done.stderr, done
+    assert b"unenforced" not in done.stdout
+
+
+def the_trail_is_kept_where_it_is_asked_for(scene):
+    log = scene.file("trail.jsonl")
+    scene.run("curl", "-sS", "https://evil.example.net/", options=["--log", log])
+    shown = scene.raw([scene.exeat, "log", "--file", log, "--json"])
+    os.unlink(log)
+    assert b"evil.example.net" in shown.stdout, shown
+
+
+# ---- both worlds ----
+
+def main():
+    tests = [f for f in globals().values() if callable(f) and getattr(f, "__code__", None)
+             and f.__code__.co_varnames[:1] == ("scene",) and f.__code__.co_argcount == 1]
+    report = Report()
+    if not os.path.exists(PYTHON):
+        raise SystemExit("the sandbox needs a %s" % PYTHON)
+    report.run_in(lambda: Scene(None), tests, "as root" if os.getuid() == 0 else "as this user")
+    if os.getuid() == 0:
+        report.run_in(lambda: Scene(ORDINARY), tests, "as an ordinary user")
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

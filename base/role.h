@@ -39,8 +39,10 @@ struct role_args {
 
 /* Descriptors that a role finds open. */
 enum {
-    PARENT_FD = 3,   /* its channel to the parent */
-    LANE_FD = 4,     /* proxy and inspect: the channel to their egress, read with read() */
+    PARENT_FD = 3, /* its channel to the parent */
+    LANE_FD = 4,   /* proxy and inspect: the channel to their egress, read with read() */
+    RUNNING_FD =
+        4, /* load: the text of the running generation, if the new one is compared with it */
     LISTENER_FD = 5, /* proxy and control: first listener */
 };
 

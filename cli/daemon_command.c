@@ -120,11 +120,13 @@ int command_status(const struct cli *cli, int argc, char **argv) {
 
 int command_reload(const struct cli *cli, int argc, char **argv) {
     struct buf text;
-    int code = options_read(argc, argv, no_options, NULL, 0);
+    bool yes = false;
+    const struct option_spec options[] = {{"--yes", NULL, &yes}, {NULL, NULL, NULL}};
+    int code = options_read(argc, argv, options, NULL, 0);
     if (code != EXIT_YES)
         return code;
     buf_init(&text, CHANNEL_BODY_MAX);
-    code = client_ask(cli, CONTROL_RELOAD, (struct view){NULL, 0}, -1, &text, NULL);
+    code = client_ask(cli, CONTROL_RELOAD, yes ? VIEW("yes") : VIEW(""), -1, &text, NULL);
     if (code == EXIT_YES && cli->json)
         printf("%.*s\n", VIEW_ARG(buf_view(&text)));
     else if (code == EXIT_YES)

@@ -70,7 +70,7 @@ static const struct command commands[] = {
     {"log", NULL, "[--follow] [--sandbox S] [--denied] [--host H] [--record ID] [--file F]",
      "the audit trail as a table", command_log},
     {"status", NULL, "", "processes, lanes and generation", command_status},
-    {"reload", NULL, "", "read configuration and policy anew", command_reload},
+    {"reload", NULL, "[--yes]", "read configuration and policy anew", command_reload},
     {"stop", NULL, "", "stop the daemon in order", command_stop},
     {"limits", NULL, "", "every limit, its default and what happens at it", command_limits},
     {"version", NULL, "[--deps]", "version, and those of the linked libraries", command_version},

@@ -284,6 +284,15 @@ static int read_audit(void *source, struct lexer *l, const struct token *at) {
     return 0;
 }
 
+static int read_reload(void *source, struct lexer *l, const struct token *at) {
+    struct config *c = ((struct config_source *)source)->config;
+    (void)at;
+    c->reload_unconfirmed = lexer_skip_word(l, "unconfirmed");
+    if (c->reload_unconfirmed || lexer_skip_word(l, "confirmed"))
+        return 0;
+    return lexer_expected(l, "'confirmed' or 'unconfirmed'");
+}
+
 static int read_debug(void *source, struct lexer *l, const struct token *at) {
     (void)l;
     (void)at;
@@ -335,6 +344,7 @@ static int read_file(struct config_source *s, struct view text, const char *file
         {"geo", read_geo, false},        {"limit", config_limit, false},
         {"audit", read_audit, true},     {"uids", read_uids, true},
         {"vault", read_vault, true},     {"debug", read_debug, true},
+        {"reload", read_reload, true},
     };
     struct lexer l;
     lexer_init(&l, text, file, errors);

@@ -74,6 +74,7 @@ struct config {
     uid_t first_uid, last_uid; /* 0: no range */
     const char *vault_key;
     bool debug;
+    bool reload_unconfirmed; /* also a policy that newly allows something */
 };
 
 /*

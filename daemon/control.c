@@ -148,7 +148,7 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
     struct channel *parent = child_channel(k->owner->child);
     struct buf *b = channel_begin(parent, ROLE_ASK, k->ask, 0);
     buf_put_u8(b, (uint8_t)asks[m->type]);
-    buf_put_block(b, VIEW(""));
+    buf_put_block(b, m->body);
     channel_end(parent);
     return 0;
 }
@@ -185,7 +185,7 @@ static int take_for_broker(void *ctx, struct channel *ch, struct message *m) {
 
 static const struct channel_rule client_rules[] = {
     {CONTROL_STATUS, 0, 0, take_for_parent, "status"},
-    {CONTROL_RELOAD, 0, 0, take_for_parent, "reload"},
+    {CONTROL_RELOAD, 0, CONTROL_CONFIRMED, take_for_parent, "reload"},
     {CONTROL_STOP, 0, 0, take_for_parent, "stop"},
     {CONTROL_HEAD, 0, 0, take_for_parent, "head"},
     {CONTROL_SECRET_ADD, CHANNEL_FD, CONTROL_ASK_MAX, take_for_broker, "secret add"},

@@ -13,8 +13,8 @@
 /* command to control */
 enum {
     CONTROL_STATUS = 1,
-    CONTROL_RELOAD = 2,
-    CONTROL_STOP = 3, /* the JSON has the parent's `pid`, which goes on for a moment */
+    CONTROL_RELOAD = 2, /* with the body "yes": also a policy that newly allows something */
+    CONTROL_STOP = 3,   /* the JSON has the parent's `pid`, which goes on for a moment */
     CONTROL_HEAD = 4,
     /* From here on a broker message's number plus CONTROL_FOR_BROKER, with its body (without the uid) and descriptor. */
     CONTROL_FOR_BROKER = 16,
@@ -38,6 +38,7 @@ enum {
 
 enum {
     CONTROL_ASK_MAX = 256,     /* a request's body */
+    CONTROL_CONFIRMED = 3,     /* bytes of "yes" */
     CONTROL_CLIENTS_MAX = 16,  /* at once */
     CONTROL_IDLE_SECONDS = 30, /* without a request */
     CONTROL_HEAD_SECONDS = 5,  /* for a head, which audit signs at once or not at all */

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/policy_files.h"
+#include "daemon/confirm.h"
 #include "http/tls.h"
 #include "policy/errors.h"
 
@@ -196,6 +197,7 @@ static void put_bundle(const struct loading *l, struct buf *out) {
 int load_main(const char *config_file) {
     static struct loading l;
     struct buf out;
+    int running = confirm_running();
     log_open("load", LOG_INFO);
     buf_init(&l.config_text, CONFIG_MAX);
     buf_init(&l.policy_text, POLICY_FILE_MAX);
@@ -219,7 +221,9 @@ int load_main(const char *config_file) {
         warn_of_geography(&l.config, l.policy);
     if (result == 0)
         result = load_own_anchors(l.policy, &l.own_anchors, &l.why);
-    buf_put_u8(&out, result == 0);
+    if (result == 0 && !l.config.reload_unconfirmed)
+        result = confirm_policy(running, buf_view(&l.packed), l.policy, &l.why);
+    buf_put_u8(&out, result == 0 ? LOAD_GOOD : result == ERR_DENIED ? LOAD_UNCONFIRMED : LOAD_BAD);
     if (result == 0)
         put_bundle(&l, &out);
     else

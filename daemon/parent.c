@@ -165,7 +165,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     char text[32];
     (void)ch;
     uint8_t what = read_u8(&r);
-    read_block(&r, 4096);
+    bool confirmed = view_equal(read_block(&r, 4096), VIEW("yes"));
     if (!read_done(&r) || of->role != ROLE_CONTROL)
         return ERR_BAD;
     switch (what) {
@@ -179,7 +179,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
         }
         p->has_reload_ask = true;
         p->reload_ask = m->id;
-        rollout_load(p);
+        rollout_load(p, confirmed);
         return 0;
     case ASK_HEAD:
         ask_head(p, m->id);
@@ -290,7 +290,7 @@ static void on_child(evutil_socket_t fd, short what, void *ctx) {
 static void on_hangup(evutil_socket_t fd, short what, void *ctx) {
     (void)fd;
     (void)what;
-    rollout_load(ctx);
+    rollout_load(ctx, false);
 }
 
 static void on_terminate(evutil_socket_t fd, short what, void *ctx) {
@@ -376,7 +376,8 @@ void parent_loaded(struct parent *p, int result, struct view text) {
     if (p->has_reload_ask)
         control_answer(p, p->reload_ask, result, text);
     p->has_reload_ask = false;
-    record_event(p, "reload_refused", "the text is not valid, or a process refused it");
+    record_event(p, "reload_refused",
+                 "the text is not valid, allows more than was confirmed, or a process refused it");
     if (p->ready)
         return;
     log_fatal("there is no generation to serve with");
@@ -441,7 +442,7 @@ static void start_all(struct parent *p) {
         else if (of->role == ROLE_PROXY)
             start_lane(p, of->lane);
     }
-    rollout_load(p);
+    rollout_load(p, false);
 }
 
 static int prepare(struct parent *p) {

@@ -242,7 +242,7 @@ bool process_start(struct process *of, const struct channel_rule *rules, size_t 
     return true;
 }
 
-int process_start_loader(struct parent *p) {
+int process_start_loader(struct parent *p, int running) {
     struct arguments a = {.n = 0};
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
@@ -250,9 +250,9 @@ int process_start_loader(struct parent *p) {
     add(&a, "exeatd");
     add_option(&a, "--role", role_name(ROLE_LOAD));
     add_option(&a, "--config", p->config_file);
-    int given[1] = {fds[1]};
+    int given[2] = {fds[1], running};
     /* It reads files that may be the operator's alone. */
-    p->loader = run(a.at, given, 1, getuid());
+    p->loader = run(a.at, given, 2, getuid());
     close(fds[1]);
     if (p->loader < 0) {
         close(fds[0]);

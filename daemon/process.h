@@ -27,7 +27,10 @@ void process_kill(struct process *of);
  */
 bool process_start(struct process *of, const struct channel_rule *rules, size_t n_rules,
                    channel_closed *closed);
-/* Starts the load child, which writes to the returned descriptor. -1 on failure. */
-int process_start_loader(struct parent *p);
+/*
+ * Starts the load child, which writes to the returned descriptor. running: the text of the generation that its policy is
+ * compared with; -1: none. -1 on failure.
+ */
+int process_start_loader(struct parent *p, int running);
 
 #endif

@@ -1,4 +1,5 @@
 #include "daemon/rollout.h"
+#include "daemon/load.h"
 
 #include "base/file.h"
 #include "base/log.h"
@@ -60,10 +61,11 @@ static bool renew_ca(struct parent *p) {
 
 static void use_loaded(struct parent *p) {
     struct reader r = reader_of(buf_view(&p->loaded));
-    bool ok = read_u8(&r) == 1;
-    if (r.bad || !ok) {
+    uint8_t outcome = read_u8(&r);
+    if (r.bad || outcome != LOAD_GOOD) {
         keep_error(p, r.bad ? VIEW("the load child died") : r.rest);
-        parent_loaded(p, r.bad ? ERR_SYSTEM : ERR_BAD, view_str(p->load_error));
+        int why = outcome == LOAD_UNCONFIRMED ? ERR_DENIED : ERR_BAD;
+        parent_loaded(p, r.bad ? ERR_SYSTEM : why, view_str(p->load_error));
         return;
     }
     if (!same_lanes(p, r.rest)) {
@@ -105,13 +107,13 @@ static void on_loader(evutil_socket_t fd, short what, void *ctx) {
     buf_free(&p->loaded);
 }
 
-void rollout_load(struct parent *p) {
+void rollout_load(struct parent *p, bool confirmed) {
     if (p->loader_readable) {
         log_info("a reload is in progress already");
         return;
     }
     buf_init(&p->loaded, 64 << 20);
-    p->loader_fd = process_start_loader(p);
+    p->loader_fd = process_start_loader(p, confirmed ? -1 : p->text);
     if (p->loader_fd >= 0)
         p->loader_readable =
             event_new(loop_base(p->loop), p->loader_fd, EV_READ | EV_PERSIST, on_loader, p);

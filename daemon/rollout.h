@@ -9,8 +9,11 @@
 
 /* Begins when something new is wanted and everything for it is there. */
 void rollout_begin(struct parent *p);
-/* Starts reading configuration and policy anew (start, SIGHUP, `exeat reload`). */
-void rollout_load(struct parent *p);
+/*
+ * Starts reading configuration and policy anew (start, SIGHUP, `exeat reload`). Unless it is confirmed, a policy that allows more
+ * than the running one is refused (daemon/load.h).
+ */
+void rollout_load(struct parent *p, bool confirmed);
 /* The broker has issued or ended something. */
 void rollout_registry(struct parent *p, struct view registry);
 /* A process is up: it gets the generation in use, or takes part in the one that is rolled out. */

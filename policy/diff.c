@@ -407,6 +407,16 @@ static void look_for_strangers(struct diff *d, const struct policy *p) {
         not_whole(d, "a policy has the text zq9 or 70007, which stands for anything else here");
 }
 
+/* What is asked of an address is no part of a verdict. */
+static bool reaches_more(const struct policy *before, const struct policy *after) {
+    for (const struct service *s = after->services; s; s = s->next)
+        for (const struct service *o = before->services; s->operations && o; o = o->next)
+            if (o->operations && services_share_port(s, o) && services_share_host(s, o) &&
+                !service_reaches_no_more(s, o))
+                return true;
+    return false;
+}
+
 static void look_for_limits(struct diff *d) {
     struct view names[2];
     struct position at;
@@ -418,6 +428,8 @@ static void look_for_limits(struct diff *d) {
                 if (c->place.place == PLACE_JSON || c->place.place == PLACE_FORM)
                     not_whole(d, "credentials in bodies are not compared");
     }
+    if (reaches_more(d->p[0], d->p[1]))
+        not_whole(d, "a service has further ranges, or other words on addresses or its upstream");
     if (!d->sandboxes.whole)
         not_whole(d, "names of sandboxes with several stars overlap");
 }

@@ -289,6 +289,7 @@ class Place:
         self.values = dict(values or {})
         self.policy_text, self.listeners, self.config_text = policy, listeners, config
         self.secrets, self.names, self.misbehave, self.hosts = secrets or {}, sandboxes, misbehave, hosts
+        self.reload = "unconfirmed"
         self.daemon = None
         self.sandboxes, self.ports = {}, {}
         self.ca = UpstreamCa(self.directory)
@@ -318,7 +319,7 @@ class Place:
 
     def configure(self):
         lines = ["state state\n", "policy policy.exeat\n", "control control.sock\n", "vault key state/vault.key\n",
-                 "trust file %s\n" % self.ca.pem]
+                 "trust file %s\n" % self.ca.pem, "reload %s\n" % self.reload]
         for name, what in self.listeners.items():
             if name.startswith("unix"):
                 lines.append("listen unix %s { %s }\n" % (self.path(name + ".sock"), what))

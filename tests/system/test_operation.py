@@ -97,6 +97,44 @@ def a_policy_may_include_files_which_every_role_gets(place):
     assert reload_with(place, POLICY) == 0 and ask(place).status == 200
 
 
+def a_policy_that_newly_allows_something_is_loaded_only_on_request(place):
+    place.reload = "confirmed"
+    place.configure()
+    more = POLICY.replace("GET HEAD /v1/items;", "GET HEAD /v1/items; GET /v1/newly;", 1)
+    less = POLICY.replace("GET HEAD /v1/items;", "", 1)
+    assert more != POLICY != less
+    def generation():
+        code(place, "status", "--json")
+        return json.loads(place.last.stdout)["generation"]
+    before = generation()
+    try:
+        assert reload_with(place, POLICY + "\n# another text\n") == 0, place.last
+        assert reload_with(place, less) == 0 and ask(place).status == 403, place.last
+        # Back is more than now.
+        assert reload_with(place, POLICY) == 1, place.last
+        assert b"the policy newly allows requests: `exeat reload --yes` loads it" in place.last.stderr, place.last
+        assert re.search(rb"  a: GET https://api.allowed.test:\d+/v1/items, by \S+policy.exeat:\d+:\d+\n", place.last.stderr), place.last
+        assert ask(place).status == 403 and code(place, "status") == 1, place.last
+        assert b"REFUSED" in place.last.stdout and b"newly allows" in place.last.stdout, place.last
+        assert code(place, "reload", "--yes") == 0 and ask(place).status == 200, place.last
+        assert code(place, "status") == 0 and code(place, "reload") == 0
+        # A hangup confirms nothing.
+        place.write_policy(more)
+        os.kill(place.daemon.pid, signal.SIGHUP)
+        assert wait_for(lambda: code(place, "status") == 1, 10), place.last
+        assert ask(place, "GET /v1/newly").status == 403
+        place.write_policy(POLICY.replace("range ", "range 10.0.0.0/8 ", 1))
+        assert code(place, "reload") == 1 and b"not all could be compared: a service has further ranges" in place.last.stderr, place.last
+        place.reload = "unconfirmed"
+        place.configure()
+        assert reload_with(place, more) == 0 and ask(place, "GET /v1/newly").status == 200, place.last
+        assert generation() == before + 5
+    finally:
+        place.reload = "unconfirmed"
+        place.configure()
+        assert reload_with(place, POLICY) == 0
+
+
 def a_policy_may_be_json(place):
     place.write("text", place.fill(POLICY))
     assert code(place, "policy", "fmt", "--to", "json", place.path("text")) == 0, place.last
@@ -483,7 +521,7 @@ def sigterm_and_stop_end_it_in_order(place):
 TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_policy_may_include_files_which_every_role_gets,
-         a_policy_may_be_json, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
+         a_policy_may_be_json, a_policy_that_newly_allows_something_is_loaded_only_on_request, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
          a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
          a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,
          without_the_daemon_the_last_head_says_what_it_does_not_cover,

@@ -172,6 +172,8 @@ static bool values_equal(const struct test_value *wanted, const struct body_valu
 bool test_body_value(const struct test *t, const struct body_value *v, bool widely) {
     if (v->type == BODY_TEXT)
         return test_text(t, v->value, widely);
+    /* What stands in it is not told, and a list of one is its item to some. */
+    bool unknown = v->type >= BODY_ARRAY && widely;
     switch (t->kind) {
     case TEST_PRESENT:
         return true;
@@ -180,14 +182,14 @@ bool test_body_value(const struct test *t, const struct body_value *v, bool wide
     case TEST_GLOB:
         return v->type == BODY_STRING
                    ? glob_matches(t->glob, v->value, widely)
-                   : widely && v->type < BODY_ARRAY && glob_matches(t->glob, v->value, true);
+                   : unknown || (widely && glob_matches(t->glob, v->value, true));
     case TEST_VALUES:
         break;
     }
     for (size_t i = 0; i < t->n_values; i++)
         if (values_equal(&t->values[i], v, widely))
             return true;
-    return false;
+    return unknown;
 }
 
 /* ---- two tests ---- */

@@ -1,7 +1,7 @@
 /*
  * Tests of one value: `is`, `in`, `matches`. Internal to policy/. Pure.
  *
- * Widely (condition.h) a value also passes that some server may take for one that does: case, 1 and 1.0, "5" and 5.
+ * Widely (condition.h) a value also passes that some server may take for one that does: case, 1 and 1.0, "5" and 5, ["x"] and "x".
  */
 #ifndef POLICY_VALUE_TEST_H
 #define POLICY_VALUE_TEST_H

@@ -111,6 +111,11 @@ static void sf_01_ap_01_ap_03_expectations_read_bodies_as_inspect_does(void **st
             "operation g { POST /g graphql query [x]; GET /g graphql query [x] }\n"
             "operation m { POST /m mcp tools/call [t] { body /params/arguments/n is number } }\n"
             "never { POST /c { body /stop } }\n"
+            "never { POST /f { body /to is evil } }\noperation f { POST /f }\n"
+            "expect deny  POST /f type application/json body '{\"to\":[\"evil\"]}' reason never\n"
+            "expect deny  POST /f type application/x-www-form-urlencoded body 'to[]=evil' reason "
+            "never\n"
+            "expect allow POST /f type application/x-www-form-urlencoded body 'to=me'\n"
             "expect allow POST /c type application/json body '{\"model\":\"a\"}'\n"
             "expect deny  POST /c type application/json body '{\"model\":\"c\"}'\n"
             "expect deny  POST /c type text/plain body '{\"model\":\"a\"}' reason never\n"
@@ -382,6 +387,8 @@ static void ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it(void **s
     struct body_facts mail = {.size = 10, .values = &from, .n_values = 1};
     assert_int_equal(judge_body(p, "/n", &mail), REASON_ALLOWED);
     from.value = VIEW("me@EVIL.test");
+    assert_int_equal(judge_body(p, "/n", &mail), REASON_NEVER);
+    from = value(p, "/from", BODY_ARRAY, "");
     assert_int_equal(judge_body(p, "/n", &mail), REASON_NEVER);
     assert_int_equal(judge_body(p, "/q", NULL), REASON_ALLOWED);
     policy_free(p);

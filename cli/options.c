@@ -36,6 +36,12 @@ static int take_option(int left, char **argv, const struct option_spec *specs) {
 
 int options_read(int argc, char **argv, const struct option_spec *specs, const char **positional,
                  int n) {
+    int found;
+    return options_read_some(argc, argv, specs, positional, n, n, &found);
+}
+
+int options_read_some(int argc, char **argv, const struct option_spec *specs,
+                      const char **positional, int least, int most, int *n) {
     int found = 0;
     bool options = true;
     for (int i = 0; i < argc;) {
@@ -47,12 +53,14 @@ int options_read(int argc, char **argv, const struct option_spec *specs, const c
             if (taken < 0)
                 return EXIT_USAGE;
             i += taken;
-        } else if (found == n) {
+        } else if (found == most) {
             return cli_fail(EXIT_USAGE, "there is an argument too many; `--help` tells the usage");
         } else {
             positional[found++] = argv[i++];
         }
     }
-    return found == n ? EXIT_YES
-                      : cli_fail(EXIT_USAGE, "an argument is missing; `--help` tells the usage");
+    *n = found;
+    return found >= least
+               ? EXIT_YES
+               : cli_fail(EXIT_USAGE, "an argument is missing; `--help` tells the usage");
 }

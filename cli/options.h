@@ -18,5 +18,8 @@ struct option_spec {
  */
 int options_read(int argc, char **argv, const struct option_spec *specs, const char **positional,
                  int n);
+/* The same with least to most positional arguments; *n of them there are. */
+int options_read_some(int argc, char **argv, const struct option_spec *specs,
+                      const char **positional, int least, int most, int *n);
 
 #endif

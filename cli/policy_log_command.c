@@ -1,3 +1,4 @@
+#include "audit/segment.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/json_scan.h"
@@ -11,8 +12,10 @@
 #include "policy/trial.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- records ---- */
 
@@ -86,21 +89,63 @@ static bool is_of_policy(const struct decision *d) {
     return false;
 }
 
-/* Calls each for every line of the file. EXIT_YES; anything else was told. */
-static int read_log(const char *path, void (*each)(void *ctx, struct view line), void *ctx) {
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t size = 0;
-    ssize_t n;
-    if (!f)
+/* ---- files ---- */
+
+enum { LOGS_MAX = 64 };
+
+static int fail_log(const char *path, int err) {
+    if (err == ERR_SYSTEM || err == ERR_MISSING)
         return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_INVALID, "%s: %s", path,
                         strerror(errno));
-    while ((n = getline(&line, &size, f)) > 0)
-        each(ctx, view_of(line, (size_t)n - (line[n - 1] == '\n')));
-    bool failed = ferror(f) != 0;
-    free(line);
-    fclose(f);
-    return failed ? cli_fail(EXIT_INVALID, "%s: cannot be read", path) : EXIT_YES;
+    return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+}
+
+/* Calls each for every line; one that is too long for a record, or not whole, is none. */
+static int read_segment(int dir, const char *name, void (*each)(void *ctx, struct view line),
+                        void *ctx) {
+    struct segment s;
+    struct view line;
+    int err = segment_open(dir, name, &s);
+    while (err == 0 || err == ERR_LIMIT) {
+        err = segment_next(&s, &line);
+        if (err == 0)
+            each(ctx, line);
+    }
+    segment_close(&s);
+    return err == ERR_AGAIN ? 0 : err;
+}
+
+/* The files of a trail in the order in which they were written. */
+static int read_directory(int dir, void (*each)(void *ctx, struct view line), void *ctx) {
+    struct segment_list list = {.n = 0};
+    int err = segment_list_read(dir, &list);
+    for (size_t i = 0; err == 0 && i < list.n; i++) {
+        err = list.at[i].bad ? 0 : read_segment(dir, list.at[i].text, each, ctx);
+        if (err == ERR_MISSING)
+            err = 0; /* rotated or removed while we read */
+    }
+    segment_list_free(&list);
+    return err;
+}
+
+/* A file of the trail, or its directory with all of them. EXIT_YES; anything else was told. */
+static int read_log(const char *path, void (*each)(void *ctx, struct view line), void *ctx) {
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+    if (dir >= 0) {
+        err = read_directory(dir, each, ctx);
+        close(dir);
+    } else {
+        err = read_segment(AT_FDCWD, path, each, ctx);
+    }
+    return err == 0 ? EXIT_YES : fail_log(path, err);
+}
+
+static int read_logs(const char *const *paths, int n, void (*each)(void *ctx, struct view line),
+                     void *ctx) {
+    int code = EXIT_YES;
+    for (int i = 0; i < n && code == EXIT_YES; i++)
+        code = read_log(paths[i], each, ctx);
+    return code;
 }
 
 /* ---- replay ---- */
@@ -214,8 +259,9 @@ static void put_end(struct replay *r) {
 int command_policy_replay(const struct cli *cli, int argc, char **argv) {
     static const struct option_spec none[] = {{NULL, NULL, NULL}};
     struct policy *p = NULL;
-    const char *paths[2];
-    int code = options_read(argc, argv, none, paths, 2);
+    const char *paths[LOGS_MAX + 1];
+    int n;
+    int code = options_read_some(argc, argv, none, paths, 2, LOGS_MAX + 1, &n);
     if (code == EXIT_YES)
         code = policy_told_load(cli, paths[0], &p);
     if (code != EXIT_YES)
@@ -225,7 +271,7 @@ int command_policy_replay(const struct cli *cli, int argc, char **argv) {
     buf_init(&r.out, POLICY_OUTPUT_MAX);
     if (cli->json)
         buf_put_str(&r.out, "{\"changes\":[");
-    code = read_log(paths[1], replay_line, &r);
+    code = read_logs(paths + 1, n - 1, replay_line, &r);
     put_end(&r);
     if (code == EXIT_YES) {
         policy_told_print(stdout, &r.out);
@@ -446,13 +492,14 @@ static int give(const struct cli *cli, const struct suggestion *s) {
 int command_policy_suggest(const struct cli *cli, int argc, char **argv) {
     static const struct option_spec none[] = {{NULL, NULL, NULL}};
     struct suggestion s = {.failed = false};
-    const char *path;
-    int code = options_read(argc, argv, none, &path, 1);
+    const char *paths[LOGS_MAX];
+    int n;
+    int code = options_read_some(argc, argv, none, paths, 1, LOGS_MAX, &n);
     if (code != EXIT_YES)
         return code;
     s.end = &s.wishes;
     buf_init(&s.d.memory, 1 << 20);
-    code = read_log(path, suggest_line, &s);
+    code = read_logs(paths, n, suggest_line, &s);
     if (code == EXIT_YES)
         code = give(cli, &s);
     buf_free(&s.d.memory);

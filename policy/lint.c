@@ -135,18 +135,46 @@ static bool is_expected(const struct linter *l, const struct service *s) {
     return false;
 }
 
+/* ---- what nobody may use ---- */
+
+static bool is_granted(const struct policy *p, const struct operation *o) {
+    for (size_t i = 0; i < p->n_identities; i++)
+        if (bit_is_set(p->by_name[i].rights.operations, o->index))
+            return true;
+    for (size_t i = 0; i < p->n_globs; i++)
+        if (bit_is_set(p->globs[i]->rights.operations, o->index))
+            return true;
+    return false;
+}
+
+/* A file of services only is there for others, which need not use all of it. */
+static bool has_sandboxes(const struct policy *p, const char *file) {
+    const struct sandbox *s = p->sandboxes;
+    while (s && s->at.file != file)
+        s = s->next;
+    return s != NULL;
+}
+
+static void look_for_grants(const struct linter *l, const struct operation *o) {
+    if (has_sandboxes(l->p, o->at.file) && !is_granted(l->p, o))
+        find(l, "not-granted", o->at, "grant it, or take it out",
+             "no sandbox is granted the operation '%.*s'", VIEW_ARG(o->name));
+}
+
 void policy_lint(const struct policy *p, void (*found)(void *ctx, const struct lint_finding *f),
                  void *ctx) {
     struct linter l = {p, found, ctx};
     for (const struct service *s = p->services; s; s = s->next) {
         look_for_dead_service(&l, s);
         look_for_wide_hosts(&l, s);
-        for (const struct operation *o = s->operations; o; o = o->next)
+        for (const struct operation *o = s->operations; o; o = o->next) {
+            look_for_grants(&l, o);
             for (const struct rule *r = o->rules; r; r = r->next) {
                 look_for_dead_rules(&l, r);
                 look_for_wide_rules(&l, r);
                 look_for_long_bodies(&l, r);
             }
+        }
         if (!is_expected(&l, s))
             find(&l, "no-expectation", s->at,
                  "add 'expect allow' and 'expect deny' lines to the service",

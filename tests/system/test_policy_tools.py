@@ -159,17 +159,20 @@ def findings(place, text):
     return [(f["code"], f["line"]) for f in found]
 
 
+TIDY = DEMO.replace("grant demo-api read", "grant demo-api all")
+
+
 @test
 def lint_finds_nothing_in_a_tidy_policy(place):
-    assert findings(place, DEMO) == []
+    assert findings(place, TIDY) == []
     assert place.policy("lint", "p") == (YES, "", "")
 
 
 @test
 def lint_finds_each_kind_with_its_place_and_remedy(place):
     def demo(before, after):
-        assert before in DEMO
-        return findings(place, DEMO.replace(before, after))
+        assert before in TIDY
+        return findings(place, TIDY.replace(before, after))
     assert demo("limit body 64K\n", "\n") == [("no-body-limit", 6)]
     assert demo("limit body 64K\n    operation", "operation limited { PUT /l { body at most 1K } }\n operation") == [("no-body-limit", 6)]
     assert demo("expect allow GET /v1/items/7", "") == [("no-expectation", 1)]
@@ -179,16 +182,23 @@ def lint_finds_each_kind_with_its_place_and_remedy(place):
     assert demo("POST /v1/items }", "POST /v1/items; PUT /v1/items/{n}/Share.json }") == [("unreachable", 6)]
     assert demo("POST /v1/items }", "POST /v1/items; PUT /v1/items/*/* }") == []
     assert demo("GET /v1/items/** }", "GET /v1/items/**; GET /** }")[-1:] == [("credential-without-path", 5)]
-    wide = DEMO.replace("    credential demo-key { in header authorization scheme bearer }\n", "").replace("POST /v1/items }", "* /** }")
+    wide = TIDY.replace("    credential demo-key { in header authorization scheme bearer }\n", "").replace("POST /v1/items }", "* /** }")
     assert findings(place, wide) == [("wide-rule", 5)]
-    assert findings(place, DEMO.replace("host api.example.com", "host api.example.com *.github.io wide")) == [("wide-host", 2)]
+    assert findings(place, TIDY.replace("host api.example.com", "host api.example.com *.github.io wide")) == [("wide-host", 2)]
+    ungranted = TIDY.replace("grant demo-api all", "grant demo-api read")
+    assert findings(place, ungranted) == [("not-granted", 6)]
+    assert findings(place, ungranted + "sandbox ci-* { grant demo-api create }\n") == []
+    assert findings(place, ungranted + "sandbox * label l { grant demo-api create }\n") == [("not-granted", 6)]
+    assert findings(place, ungranted + "sandbox x label l { }\nsandbox * label l { grant demo-api create }\n") == []
+    place.write("inner", TIDY.split("sandbox")[0])
+    assert findings(place, "include inner\nsandbox worker-1 { grant demo-api read }\n") == []
     closed = "service closed { host **.example.com; never all; expect deny GET https://x.example.com/ }\n"
-    assert findings(place, DEMO.replace("expect allow GET", "expect deny GET") + closed) == [("unreachable", 1)]
+    assert findings(place, TIDY.replace("expect allow GET", "expect deny GET") + closed) == [("unreachable", 1)]
 
 
 @test
 def lint_tells_the_place_and_the_remedy_in_text(place):
-    place.write("p", DEMO.replace("    expect allow GET /v1/items/7\n", ""))
+    place.write("p", TIDY.replace("    expect allow GET /v1/items/7\n", ""))
     assert place.policy("lint", "p") == (NO, "p:1:9: no-expectation: the service 'demo-api' has no expectation\n"
                                          "    add 'expect allow' and 'expect deny' lines to the service\n", "")
 
@@ -338,6 +348,30 @@ def replay_tells_which_records_would_be_judged_differently(place):
     place.write("log", record("allow") + record(reason="never", path="/v1/items/7/share"))
     assert place.policy("replay", "p", "log")[0] == YES
     assert place.policy("replay", "p", "nowhere")[0] == INVALID
+
+
+@test
+def replay_and_suggest_read_several_files_and_whole_trails(place):
+    place.write("p", DEMO)
+    gone, newly = record("allow", path="/gone"), record(reason="operation_not_granted", path="/v1/items/9")
+    wish = record(reason="operation_not_allowed", path="/a/wish")
+    os.mkdir(place.path("audit"))
+    place.write("audit/audit.jsonl", newly + '{"kind":"decision"')
+    place.write("audit/audit-000000000007.jsonl", wish + "x" * 200000 + "\n")
+    place.write("audit/audit-000000000001.jsonl", gone)
+    place.write("audit/audit-000000000003.bad.jsonl", gone)
+    place.write("audit/other.jsonl", gone)
+    code, out, err = place.policy("replay", "p", "audit")
+    assert (code, err) == (NO, "") and [line[0] for line in out.splitlines()[:3]] == ["-", "+", "n"], out
+    assert out.splitlines()[2] == "newly allowed: 1, newly refused: 1, of 3 requests", out
+    parts = ["audit/audit-000000000001.jsonl", "audit/audit-000000000007.jsonl", "audit/audit.jsonl"]
+    assert place.policy("replay", "p", *parts) == (code, out, err)
+    assert place.policy("replay", "p", *reversed(parts))[1].splitlines()[0][0] == "+"
+    code, out, err = place.policy("suggest", "audit")
+    assert (code, err) == (YES, "") and '"/a/wish"' in out and '"/v1/items/9"' in out, (out, err)
+    assert place.policy("suggest", *parts) == (code, out, err)
+    assert place.policy("replay", "p")[0] == USAGE and place.policy("suggest")[0] == USAGE
+    assert place.policy("suggest", "audit", "nowhere")[0] == INVALID
 
 
 @test

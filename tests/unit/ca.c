@@ -527,8 +527,11 @@ static void ad_05_numbers_of_records_go_on_over_a_restart_of_audit(void **state)
     close(w.audit);
     must_refuse(&w, 1, 1, "api.example.com", 443, REASON_CA_UNAVAILABLE);
     join_audit(&w);
-    world_turn(&w);
-    X509_free(leaf_of(answer_to(&w, 1, 1, "api.example.com", 443)));
+    /* The new audit and the question come by two channels: ca may hear of either first. */
+    const struct answer *a = answer_to(&w, 1, 1, "api.example.com", 443);
+    for (int i = 0; i < 1000 && a->type != CA_LEAF; i++)
+        a = answer_to(&w, 1, 1, "api.example.com", 443);
+    X509_free(leaf_of(a));
     assert_true(next_record(&w, packet, &second));
     assert_int_equal(second.epoch, first.epoch);
     assert_int_equal(second.number, first.number + 1);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 enum {
@@ -15,6 +16,7 @@ enum {
     FDS_MAX = 16,       /* received and not yet claimed by a message */
     SENDING_MAX = 4096, /* waiting to be sent */
     READ_SIZE = 128 * 1024,
+    LONG_BODY = 16 * 1024,   /* is not gathered, but written at once */
     SECRET_SIZE = 32 * 1024, /* either buffer of a channel in the arena, which is small */
 };
 
@@ -180,10 +182,18 @@ struct buf *channel_begin(struct channel *ch, uint16_t type, uint32_t id, uint32
     return &ch->out;
 }
 
+static void after_message(struct channel *ch) {
+    ch->building = false;
+    /* A turn may send more than the buffer holds. What goes wrong here goes wrong again at its end. */
+    if (channel_is_full(ch))
+        (void)write_out(ch);
+    loop_defer(ch->loop, &ch->flush);
+}
+
 void channel_end(struct channel *ch) {
     assert(ch->building);
-    ch->building = false;
     if (ch->dead) {
+        ch->building = false;
         buf_reset(&ch->out);
         return;
     }
@@ -194,16 +204,40 @@ void channel_end(struct channel *ch) {
     if (buf_ok(&ch->out))
         buf_patch_u32(&ch->out, ch->open_at,
                       (uint32_t)(buf_len(&ch->out) - ch->open_at - CHANNEL_HEADER_SIZE));
-    /* A turn may send more than the buffer holds. What goes wrong here goes wrong again at its end. */
-    if (channel_is_full(ch))
-        (void)write_out(ch);
-    loop_defer(ch->loop, &ch->flush);
+    after_message(ch);
+}
+
+/* A long body need not be copied: what is gathered is small, and no descriptor is to leave with it. */
+static bool may_write_long(const struct channel *ch, struct view body) {
+    return body.n >= LONG_BODY && !ch->dead && buf_ok(&ch->out) && ch->n_sending == 0 &&
+           buf_len(&ch->out) < LONG_BODY;
+}
+
+/*
+ * Writes what is gathered, its last header and the body behind them from where it lies; how much of the
+ * body the kernel took. What goes wrong goes wrong again at the end of the turn.
+ */
+static size_t write_long(struct channel *ch, struct view body) {
+    struct view before = buf_view(&ch->out);
+    const struct iovec parts[] = {{(void *)(uintptr_t)before.p, before.n},
+                                  {(void *)(uintptr_t)body.p, body.n}};
+    ssize_t put = writev(ch->fd, parts, 2);
+    size_t n = put > 0 ? (size_t)put : 0;
+    buf_consume(&ch->out, n < before.n ? n : before.n);
+    return n > before.n ? n - before.n : 0;
 }
 
 void channel_send(struct channel *ch, uint16_t type, uint32_t id, uint32_t generation,
                   struct view body) {
-    buf_put(channel_begin(ch, type, id, generation), body);
-    channel_end(ch);
+    struct buf *b = channel_begin(ch, type, id, generation);
+    if (!may_write_long(ch, body)) {
+        buf_put(b, body);
+        channel_end(ch);
+        return;
+    }
+    buf_patch_u32(b, ch->open_at, (uint32_t)body.n);
+    buf_put(b, view_skip(body, write_long(ch, body)));
+    after_message(ch);
 }
 
 static bool room_for_fd(struct channel *ch) {

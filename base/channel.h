@@ -15,7 +15,8 @@
  * and its owner told, who must treat that as a hostile or dead peer. Nobody
  * calls and waits: an answer is another message with the same id.
  *
- * What is sent during a turn of the loop leaves in one write at its end, or when it is much.
+ * What is sent during a turn of the loop leaves in one write at its end, or when it is much; a long body
+ * leaves at once, without being copied.
  */
 #ifndef BASE_CHANNEL_H
 #define BASE_CHANNEL_H

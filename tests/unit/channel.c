@@ -370,6 +370,25 @@ static void a_turn_is_one_write(void **state) {
     end_close(&e);
 }
 
+static void a_long_body_leaves_at_once_behind_what_was_gathered(void **state) {
+    enum { LONG = 40000 };
+    static uint8_t body[LONG], got[2 * LONG];
+    struct end e;
+    (void)state;
+    end_open(&e, 0);
+    memset(body, 7, sizeof body);
+    channel_send(e.ch, PLAIN, 1, 0, VIEW("before"));
+    channel_send(e.ch, BULK, 7, 0, view_of(body, sizeof body));
+    assert_int_equal(channel_unsent(e.ch), 0);
+    channel_send(e.ch, PLAIN, 2, 0, VIEW("behind"));
+    turns(e.loop, 1);
+    assert_int_equal(recv(e.raw, got, sizeof got, 0), 3 * CHANNEL_HEADER_SIZE + 12 + LONG);
+    assert_memory_equal(got + CHANNEL_HEADER_SIZE, "before", 6);
+    assert_memory_equal(got + 2 * CHANNEL_HEADER_SIZE + 6, body, LONG);
+    assert_memory_equal(got + 3 * CHANNEL_HEADER_SIZE + 6 + LONG, "behind", 6);
+    end_close(&e);
+}
+
 /* Both ends are channels of one loop. */
 static void pair_open(struct end *a, struct end *b, unsigned flags) {
     int fds[2];
@@ -519,6 +538,7 @@ int main(void) {
         cmocka_unit_test(a_reading_end_takes_no_descriptor),
         cmocka_unit_test(the_header_is_as_it_is_written_down),
         cmocka_unit_test(a_turn_is_one_write),
+        cmocka_unit_test(a_long_body_leaves_at_once_behind_what_was_gathered),
         cmocka_unit_test(descriptors_arrive_in_order_with_their_messages),
         cmocka_unit_test(bulk_beyond_the_kernel_s_room_arrives_whole_and_in_order),
         cmocka_unit_test(more_than_the_buffer_holds_may_be_sent_in_one_turn_to_a_peer_that_reads),

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 enum {
-    READ_BUFFER = 34 * 1024, /* two full records with one read(2) */
+    READ_BUFFER = 51 * 1024, /* three full records with one read(2) */
     RECORD = 16 * 1024,
     RECORDS_A_WRITE = 4,
     GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),

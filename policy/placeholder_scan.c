@@ -6,10 +6,10 @@
 #include <string.h>
 
 /*
- * One pass over the bytes looks for the marker in the spellings in which it has fixed bytes, three
- * bytes at a time, and for escapes that stand for a letter or digit, which nobody has an honest
- * reason to write; another one for line ends inside of base64. What is found is then read character
- * by character by its spelling.
+ * One pass over the bytes looks, three bytes at a time, for the marker in the spellings in which it has
+ * fixed bytes, for escapes that stand for a letter or digit, which nobody has an honest reason to write,
+ * and for line ends that may stand inside of base64. What is found is then read character by character
+ * by its spelling.
  */
 
 /* ---- reading a core, one character at a time ---- */
@@ -198,6 +198,7 @@ struct scan {
     bool found;
     size_t open;                /* where the first core begins that v cuts off, or v.n */
     size_t after[ESCAPE_KINDS]; /* how far runs with such escapes were read */
+    size_t after_lines;         /* how far line ends were */
 };
 
 static void note(struct scan *s, enum outcome outcome, size_t at) {
@@ -211,12 +212,14 @@ static void note(struct scan *s, enum outcome outcome, size_t at) {
 
 enum {
     RAW = 1,
-    HEX = 2,
-    WIDE = 4,
-    BASE64_0 = 8,
-    BASE64_1 = 16,
-    BASE64_2 = 32,
-    ESCAPE = 64,
+    HEX_OR_WIDE = 2,
+    BASE64_0 = 4,
+    BASE64_1 = 8,
+    BASE64_2 = 16,
+    FIXED = RAW | HEX_OR_WIDE | BASE64_0 | BASE64_1 | BASE64_2,
+    ESCAPE = 32,
+    LINE_END_BEHIND = 64,  /* behind what may stand before one that is of interest */
+    LINE_END_BEFORE = 128, /* before what may stand behind one */
 };
 
 /*
@@ -229,15 +232,23 @@ struct escape {
 static const struct escape escapes[ESCAPE_KINDS] = {
     {'%', '2', '7', '%'}, {'\\', 'u', 'u', '\\'}, {'&', '#', '#', '#'}};
 
+/* What stands before or behind a line end that cuts fixed bytes, or more line ends than next_base64 takes. */
+enum { BEFORE = 1, BEHIND = 2 };
+static const uint8_t beside_line_end[256] = {
+    ['e'] = BEFORE | BEHIND,  ['6'] = BEFORE | BEHIND, ['Z'] = BEFORE | BEHIND,
+    ['V'] = BEFORE | BEHIND,  ['l'] = BEFORE | BEHIND, ['x'] = BEFORE,
+    ['5'] = BEFORE,           ['X'] = BEFORE,          ['4'] = BEFORE,
+    ['\r'] = BEFORE | BEHIND, ['\n'] = BEFORE | BEHIND};
+
 /*
  * The first three bytes that never change: "exeat", "6578656174", "e.x.e.a.t",
  * and in base64 "ZXhlYX", "V4ZWF0" or "leGVhd", as 0, 1 or 2 bytes of a group
- * stand before the marker; and the first two of an escape.
+ * stand before the marker; the first two of an escape; and a line end with what is beside it.
  */
 static const struct triple *places(void) {
-    static const uint8_t fixed[][4] = {{RAW, 'e', 'x', 'e'},      {HEX, '6', '5', '7'},
-                                       {WIDE, 'e', 0, 'x'},       {BASE64_0, 'Z', 'X', 'h'},
-                                       {BASE64_1, 'V', '4', 'Z'}, {BASE64_2, 'l', 'e', 'G'}};
+    static const uint8_t fixed[][4] = {{RAW, 'e', 'x', 'e'},       {HEX_OR_WIDE, '6', '5', '7'},
+                                       {HEX_OR_WIDE, 'e', 0, 'x'}, {BASE64_0, 'Z', 'X', 'h'},
+                                       {BASE64_1, 'V', '4', 'Z'},  {BASE64_2, 'l', 'e', 'G'}};
     static struct triple t;
     static bool ready;
     if (ready)
@@ -252,8 +263,12 @@ static const struct triple *places(void) {
             t.kinds[1][c] |= ESCAPE;
         t.kinds[1][e->other] |= ESCAPE;
     }
-    for (size_t c = 0; c < 256; c++)
-        t.kinds[2][c] |= ESCAPE;
+    t.kinds[1]['\n'] |= LINE_END_BEHIND | LINE_END_BEFORE;
+    for (size_t c = 0; c < 256; c++) {
+        t.kinds[0][c] |= LINE_END_BEFORE | (beside_line_end[c] & BEFORE ? LINE_END_BEHIND : 0);
+        t.kinds[2][c] |=
+            ESCAPE | LINE_END_BEHIND | (beside_line_end[c] & BEHIND ? LINE_END_BEFORE : 0);
+    }
     triple_prepare(&t);
     ready = true;
     return &t;
@@ -265,7 +280,7 @@ static const struct spelling {
     uint8_t unused; /* leading bits of the first base64 character that belong to the byte before */
     int (*next)(struct cursor *);
 } spellings[] = {
-    {RAW, 0, 0, next_raw},         {HEX, 0, 0, next_hex},         {WIDE, 0, 0, next_wide},
+    {RAW, 0, 0, next_raw},         {HEX_OR_WIDE, 0, 0, next_hex}, {HEX_OR_WIDE, 0, 0, next_wide},
     {BASE64_0, 0, 0, next_base64}, {BASE64_1, 1, 2, next_base64}, {BASE64_2, 1, 4, next_base64},
 };
 
@@ -354,27 +369,10 @@ static size_t scan_escape(struct scan *s, size_t at, size_t floor) {
     return end > at ? end : at + 1;
 }
 
-/* ---- the pass ---- */
-
 static void scan_escapes(struct scan *s, size_t at) {
     for (size_t k = 0; k < ESCAPE_KINDS; k++)
         if (at >= s->after[k] && begins_escape(s->v, at, &escapes[k]))
             s->after[k] = scan_escape(s, at, s->after[k]);
-}
-
-static void scan_text(struct scan *s) {
-    const struct triple *t = places();
-    size_t at = 0;
-    for (; !s->found && (at = triple_next(t, s->v, at)) < s->v.n; at++) {
-        unsigned kinds = triple_kinds(t, s->v.p + at);
-        scan_candidate(s, at, kinds);
-        if (kinds & ESCAPE)
-            scan_escapes(s, at);
-    }
-    /* The last two bytes, behind which more may come. */
-    for (at = s->v.n > 2 ? s->v.n - 2 : 0; !s->found && at < s->v.n; at++)
-        if (t->kinds[0][s->v.p[at]] & ESCAPE)
-            scan_escapes(s, at);
 }
 
 /* ---- base64 in lines ---- */
@@ -397,40 +395,28 @@ static size_t join_lines(struct view v, size_t at, uint8_t *out, size_t max, siz
 static bool has_fixed_bytes(const uint8_t *p, size_t n) {
     const struct triple *t = places();
     for (size_t i = 0; i + 2 < n; i++)
-        if (triple_kinds(t, p + i) & ~(unsigned)ESCAPE)
+        if (triple_kinds(t, p + i) & FIXED)
             return true;
     return false;
 }
 
-/* What stands before or behind a line end that cuts fixed bytes, or more line ends than next_base64 takes. */
-enum { BEFORE = 1, BEHIND = 2 };
-static const uint8_t beside_line_end[256] = {
-    ['e'] = BEFORE | BEHIND,  ['6'] = BEFORE | BEHIND, ['Z'] = BEFORE | BEHIND,
-    ['V'] = BEFORE | BEHIND,  ['l'] = BEFORE | BEHIND, ['x'] = BEFORE,
-    ['5'] = BEFORE,           ['X'] = BEFORE,          ['4'] = BEFORE,
-    ['\r'] = BEFORE | BEHIND, ['\n'] = BEFORE | BEHIND};
-
-static bool line_end_is_dull(struct view v, size_t at) {
-    if (at < LINE_HEAD || at + 1 == v.n)
-        return false;
-    return !(beside_line_end[v.p[at - 1]] & BEFORE) && !(beside_line_end[v.p[at + 1]] & BEHIND) &&
-           !has_fixed_bytes(v.p + at - LINE_HEAD, LINE_HEAD);
-}
+static void scan_text(struct scan *s);
 
 /*
  * A line end inside base64 may stand in the middle of the fixed bytes: puts the lines together.
  * Line ends that follow each other are one, looked at once, and most of them go no further than
  * the few characters around them: otherwise a body of line ends would cost its size squared.
  */
-static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
-    if (line_end_is_dull(s->v, at))
-        return at + 1;
+static void scan_line_end(struct scan *s, size_t at) {
+    if (s->v.p[at] != '\n' || at < s->after_lines)
+        return;
     uint8_t joined[LINE_BOTH];
     size_t begin = at, behind = at + 1, n;
-    while (begin > floor && is_line_end(s->v.p[begin - 1]))
+    while (begin > s->after_lines && is_line_end(s->v.p[begin - 1]))
         begin--;
     while (behind < s->v.n && is_line_end(s->v.p[behind]))
         behind++;
+    s->after_lines = behind;
     size_t start = begin;
     while (start > 0 && begin - start < LINE_HEAD && base64_value(s->v.p[start - 1]) >= 0)
         start--;
@@ -439,30 +425,57 @@ static size_t scan_line_end(struct scan *s, size_t at, size_t floor) {
         memcpy(joined, s->v.p + start, n_head);
     (void)join_lines(s->v, behind, joined + n_head, LINE_PEEK, &n);
     if (n_head == 0 || !has_fixed_bytes(joined, n_head + n))
-        return behind;
+        return;
     size_t end = join_lines(s->v, behind, joined + n_head, sizeof joined - n_head, &n);
     struct scan inner = {.v = view_of(joined, n_head + n), .open = n_head + n};
+    inner.after_lines = inner.v.n;
     scan_text(&inner);
     if (inner.found)
         note(s, FOUND, start);
     if (inner.open < inner.v.n && end == s->v.n)
         note(s, OPEN, start);
-    return behind;
 }
 
-static void scan_line_ends(struct scan *s) {
-    size_t at = 0, floor = 0;
-    while (at < s->v.n && !s->found) {
-        at += view_find(view_skip(s->v, at), '\n');
-        if (at < s->v.n)
-            at = floor = scan_line_end(s, at, floor);
+/* Line ends from `from` up to `to`. */
+static void scan_line_ends(struct scan *s, size_t from, size_t to) {
+    for (size_t at = from > s->after_lines ? from : s->after_lines;
+         at < to && at < s->v.n && !s->found; at++)
+        scan_line_end(s, at);
+}
+
+/* ---- the pass ---- */
+
+/* Looks closer at a place of such kinds; the last place that is done with. */
+static size_t scan_place(struct scan *s, size_t at, unsigned kinds) {
+    if (kinds & FIXED) {
+        scan_candidate(s, at, kinds);
+        scan_line_ends(s, at + 3, at + LINE_HEAD + 1);
     }
+    if (kinds & ESCAPE)
+        scan_escapes(s, at);
+    if (!(kinds & (LINE_END_BEHIND | LINE_END_BEFORE)))
+        return at;
+    scan_line_end(s, at + 1);
+    return s->after_lines - 1;
+}
+
+static void scan_text(struct scan *s) {
+    const struct triple *t = places();
+    size_t at = 0;
+    for (; !s->found && (at = triple_next(t, s->v, at)) < s->v.n; at++)
+        at = scan_place(s, at, triple_kinds(t, s->v.p + at));
+    /* The last two bytes, behind which more may come. */
+    for (at = s->v.n > 2 ? s->v.n - 2 : 0; !s->found && at < s->v.n; at++)
+        if (t->kinds[0][s->v.p[at]] & ESCAPE)
+            scan_escapes(s, at);
 }
 
 static struct scan scan_all(struct view v) {
     struct scan s = {.v = v, .open = v.n};
+    scan_line_ends(&s, 0, LINE_HEAD);
     scan_text(&s);
-    scan_line_ends(&s);
+    if (v.n > 0)
+        scan_line_ends(&s, v.n - 1, v.n);
     return s;
 }
 

@@ -13,6 +13,8 @@
 enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
 /* JSON may have blanks in front; with more of them a body is taken for JSON. */
 enum { BLANKS_MAX = 4096 };
+/* Credit is given back when so large a part of the window is owed. */
+enum { CREDIT_STEPS = 2 };
 #define SECOND UINT64_C(1000000000)
 
 /* ---- what is to be looked for in a body ---- */
@@ -170,6 +172,8 @@ static void body_came(struct exchange *ex) {
     exchange_advance(ex);
 }
 
+static size_t send_at_once(struct exchange *ex, struct view piece);
+
 int send_body(struct exchange *ex, struct view piece) {
     uint64_t most = ex->generation->limits.v[LIMIT_REQUEST_BODY];
     bool counted = ex->request.framing == FRAMING_LENGTH;
@@ -186,7 +190,7 @@ int send_body(struct exchange *ex, struct view piece) {
         return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in the body"));
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     ex->body_received += piece.n;
-    buf_put(&ex->body, piece);
+    buf_put(&ex->body, view_skip(piece, send_at_once(ex, piece)));
     if (!buf_ok(&ex->body))
         return refuse_body(ex, REASON_TOO_MANY, VIEW("memory"));
     if (ex->undecided) {
@@ -368,7 +372,7 @@ void send_begin(struct exchange *ex) {
 
 /* ---- framing and writing ---- */
 
-/* n bytes of the body need to be kept no longer. */
+/* n bytes of the body are on their way. */
 static void body_left(struct exchange *ex, size_t n) {
     size_t ahead = n < ex->credit_ahead ? n : (size_t)ex->credit_ahead;
     ex->body_framed += n;
@@ -376,7 +380,6 @@ static void body_left(struct exchange *ex, size_t n) {
     ex->credit_owed += (uint32_t)(n - ahead);
     if (ex->reading)
         reading_left(ex->reading, n);
-    buf_consume(&ex->body, n);
 }
 
 /* Moves judged bytes of the body, framed, behind what is to be written. */
@@ -390,6 +393,7 @@ static void frame(struct exchange *ex, struct buf *out, size_t room) {
     else
         buf_put(out, piece);
     body_left(ex, piece.n);
+    buf_consume(&ex->body, piece.n);
 }
 
 static bool body_is_framed(const struct exchange *ex) {
@@ -432,10 +436,9 @@ static int next_bytes(struct exchange *ex, struct buf **out, struct view *v) {
 }
 
 static void written(struct exchange *ex, struct buf *out, size_t n) {
-    ex->offered = 0;
     if (!out) {
         body_left(ex, n);
-        return;
+        out = &ex->body;
     }
     buf_consume(out, n);
     if (out == &ex->head && buf_len(out) == 0)
@@ -447,8 +450,9 @@ void send_credit(struct exchange *ex, uint32_t n) {
     channel_end(ex->lane->proxy);
 }
 
+/* In large steps: each wakes proxy. */
 static void give_credit(struct exchange *ex) {
-    if (ex->credit_owed == 0)
+    if (ex->credit_owed < ex->window / CREDIT_STEPS)
         return;
     send_credit(ex, ex->credit_owed);
     ex->credit_owed = 0;
@@ -459,6 +463,30 @@ static void request_complete(struct exchange *ex) {
         return;
     ex->request_sent = true;
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_ANSWER_TIME] * SECOND;
+}
+
+/* Writes some of v. False: not now; or not at all, but the upstream may have answered, and that is still read. */
+static bool write_some(struct exchange *ex, struct view v, size_t *n) {
+    enum tls_result result = upstream_write(ex->upstream, v, n);
+    bool waits = result == TLS_WANT_READ || result == TLS_WANT_WRITE;
+    ex->offered = waits ? v.n : 0;
+    ex->send_failed = !waits && result != TLS_DONE;
+    return result == TLS_DONE;
+}
+
+/*
+ * A piece of a body that is under way, with nothing before it that waits, is written from where it lies; how much of it
+ * was. What is left comes into ex->body, and is offered again from there.
+ */
+static size_t send_at_once(struct exchange *ex, struct view piece) {
+    size_t sent = 0, n;
+    if (ex->state != EXCHANGE_RELAYING || ex->body_framed == 0 || ex->inspection ||
+        ex->send_failed || buf_len(&ex->body) > 0 || !is_bare(ex))
+        return 0;
+    struct view v = view_head(piece, sendable(ex));
+    for (; sent < v.n && write_some(ex, view_skip(v, sent), &n); sent += n)
+        body_left(ex, n);
+    return sent;
 }
 
 void send_pump(struct exchange *ex) {
@@ -472,16 +500,9 @@ void send_pump(struct exchange *ex) {
                 request_complete(ex);
             break;
         }
-        enum tls_result result = bad ? TLS_FAILED : upstream_write(ex->upstream, v, &n);
-        if (result == TLS_WANT_READ || result == TLS_WANT_WRITE) {
-            ex->offered = out ? 0 : v.n;
+        ex->send_failed = bad != 0;
+        if (bad || !write_some(ex, v, &n))
             break;
-        }
-        if (result != TLS_DONE) {
-            /* The upstream may have answered before it closed: that answer is still read. */
-            ex->send_failed = true;
-            break;
-        }
         written(ex, out, n);
     }
     give_credit(ex);

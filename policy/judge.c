@@ -111,11 +111,16 @@ static bool conditions_hold(const struct search *search, const struct rule *r, b
     return true;
 }
 
-static void ask_for(struct body_needs *needs, const struct condition *c, uint64_t *sizes) {
+static void note_size(struct search *search, uint64_t size) {
+    if (size > search->sizes)
+        search->sizes = size;
+}
+
+static void ask_for(struct search *search, const struct condition *c) {
+    struct body_needs *needs = search->needs;
     switch (c->kind) {
     case CONDITION_SIZE:
-        if (c->limit > *sizes)
-            *sizes = c->limit;
+        note_size(search, c->limit);
         return;
     case CONDITION_GRAPHQL:
         needs->graphql = true;
@@ -139,7 +144,7 @@ static void ask_for(struct body_needs *needs, const struct condition *c, uint64_
 static void note_needs(struct search *search, const struct rule *r) {
     for (const struct condition *c = r->conditions; c; c = c->next)
         if (condition_wants_body(c, search->facts))
-            ask_for(search->needs, c, &search->sizes);
+            ask_for(search, c);
     search->unsure = true;
 }
 
@@ -306,10 +311,20 @@ static const struct grant *find_observer(const struct policy *p, const struct ho
 
 /* ---- the verdict ---- */
 
-static bool is_too_large(const struct service *s, const struct request_facts *f) {
+/* A body of which the size is not known is too large, unless it can still be asked for. */
+static bool is_too_large(struct search *search, const struct service *s) {
+    const struct request_facts *f = search->facts;
     if (s->body_limit == UINT64_MAX)
         return false;
-    return !f->length_known || f->length > s->body_limit;
+    if (f->length_known)
+        return f->length > s->body_limit;
+    if (f->body)
+        return f->body->unclear || f->body->size > s->body_limit;
+    if (!search->needs)
+        return true;
+    note_size(search, s->body_limit);
+    search->unsure = true;
+    return false;
 }
 
 static struct verdict judge_credentials(const struct search *search, const struct operation *o,
@@ -342,10 +357,9 @@ static struct verdict judge_credentials(const struct search *search, const struc
     return v;
 }
 
-static struct verdict allow(const struct search *search, const struct operation *o,
-                            struct position at) {
+static struct verdict allow(struct search *search, const struct operation *o, struct position at) {
     struct verdict v = judge_credentials(search, o, at);
-    if (v.allow && is_too_large(v.service, search->facts)) {
+    if (v.allow && is_too_large(search, v.service)) {
         v.allow = false;
         v.reason = REASON_BODY_TOO_LARGE;
         v.swap = -1;
@@ -358,7 +372,7 @@ static struct verdict allow(const struct search *search, const struct operation 
 
 /* What no operation allows, where somebody only watches for the time being. */
 static struct verdict refuse_or_observe(const struct policy *p, const struct host_facts *host,
-                                        const struct search *search, struct verdict refused) {
+                                        struct search *search, struct verdict refused) {
     const struct grant *g = find_observer(p, host, search);
     if (!g)
         return refused;

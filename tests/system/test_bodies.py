@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from helpers import SECRET, ask, head, is_served, kill_and_wait, open_tls, small_place, wake_inspect
+from helpers import HOSTS, SECRET, ask, head, is_served, kill_and_wait, open_tls, small_place, wake_inspect
 from place import read_all, read_message, run_all, wait_for
 
 POLICY = """
@@ -20,13 +20,21 @@ service api {
     operation special { POST /kind { body /kind is special } }
     operation plain { POST /kind }
 }
+service limited {
+    host limited.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    limit body 300K
+    operation send { POST /send }
+    operation say { POST /say { body /kind is short } }
+}
 service open {
     host open.allowed.test
     port {port}
     range 127.0.0.0/8
     operation every { * /; * /** }
 }
-sandbox a { grant api all; grant open all }
+sandbox a { grant api all; grant open all; grant limited all }
 sandbox b { grant api read }
 """
 JSON = "Content-Type: application/json\r\n"
@@ -99,6 +107,39 @@ def a_size_alone_is_counted_without_reading(place):
     assert b" 200 " in ask_chunked(place, "POST /short", b"x" * 300 * 1024, TEXT)
     assert b"operation_not_allowed" in ask_chunked(place, "POST /short", b"x" * (300 * 1024 + 1), TEXT)
     assert len(place.upstream.requests) == 1
+
+
+def send_limited(place, line, body, fields):
+    stream = open_tls(place, host="limited.allowed.test")
+    try:
+        stream.sendall(head(place, line, host="limited.allowed.test", placeholder=None, fields=fields) + body)
+        return read_all(stream)
+    except OSError:
+        return read_all(stream)
+    finally:
+        stream.close()
+
+
+def the_limit_of_a_service_counts_chunks_before_any_leaves(place):
+    place.upstream.forget()
+    most, coded = 300 * 1024, "Transfer-Encoding: chunked\r\n"
+    for line, fields, content in (("POST /send", TEXT, lambda n: b"x" * n),
+                                  ("POST /say", JSON, lambda n: b'{"kind":"short","x":"%s"}' % (b"x" * (n - 23)))):
+        for size, allowed in ((most, True), (most + 1, False), (3 << 20, False)):
+            body = content(size)
+            assert len(body) == size
+            for sent in ((fields + coded, chunked(body)), (fields + "Content-Length: %d\r\n" % size, body)):
+                place.upstream.forget()
+                got = send_limited(place, line, sent[1], sent[0])
+                refused = b"body_too_large" in got or (line == "POST /say" and b"operation_not_allowed" in got)
+                assert (b" 200 " in got) == allowed and refused != allowed, (line, size, sent[0], got)
+                assert len(place.upstream.requests) == allowed and not place.upstream.broken, (line, size, sent[0])
+    # A body that never ends is refused as soon as it is too long.
+    got = send_limited(place, "POST /send", chunked(b"x" * (most + 70000))[:-5], TEXT + coded)
+    assert b"body_too_large" in got and place.upstream.connections == 0, got
+    # What cannot be read has no size that is known.
+    got = send_limited(place, "POST /say", chunked(b"kind"), TEXT + coded)
+    assert b" 403 " in got and not place.upstream.requests, got
 
 
 def a_body_over_the_limit_is_refused_before_it_was_sent(place):
@@ -288,7 +329,7 @@ def bodies_that_are_held_have_an_end(place):
 
 
 TESTS = [a_body_larger_than_the_window_is_judged_whole, nothing_of_a_large_body_leaves_when_its_end_refuses_it,
-         chunks_are_judged_as_well, a_size_alone_is_counted_without_reading,
+         chunks_are_judged_as_well, the_limit_of_a_service_counts_chunks_before_any_leaves, a_size_alone_is_counted_without_reading,
          a_body_over_the_limit_is_refused_before_it_was_sent, the_line_that_fits_best_is_chosen_by_the_body,
          an_unclear_body_leaves_the_line_that_asks_nothing_of_it, no_connection_is_made_before_the_verdict,
          a_client_that_expects_100_gets_it, each_request_of_a_connection_is_judged_by_its_own_body,
@@ -297,7 +338,7 @@ TESTS = [a_body_larger_than_the_window_is_judged_whole, nothing_of_a_large_body_
          a_newer_policy_that_asks_the_same_lets_run_what_runs, a_reader_that_dies_or_stands_still_refuses,
          bodies_that_are_held_have_an_end]
 
-with small_place(POLICY, config="limit ask-time 2\nlimit inspect-body 24M\n") as world:
+with small_place(POLICY, hosts=HOSTS + ("limited.allowed.test",), config="limit ask-time 2\nlimit inspect-body 24M\n") as world:
     world.upstream.script = lambda r, s: OK
     report = run_all(TESTS, world)
 report.end()

@@ -462,6 +462,42 @@ static void what_must_be_known_of_a_body_is_said(void **state) {
     policy_free(p);
 }
 
+static void a_limit_of_bodies_judges_those_of_no_said_length_once_they_are_known(void **state) {
+    (void)state;
+    struct policy *p =
+        load(S "limit body 1K\noperation r { POST /v1; POST /q { body at most 2K } }\n"
+               "operation c { POST /c { body /n } } }\nsandbox s { grant a all }");
+    struct target v1 = {.path = VIEW("/v1")}, q = {.path = VIEW("/q")}, c = {.path = VIEW("/c")};
+    struct body_facts body = {.size = 1024};
+    struct body_needs needs;
+    struct request_facts f = post(&v1, NULL);
+    f.length = 1024;
+    assert_false(policy_body_needs(p, &f, &needs));
+    assert_true(policy_judge(p, &f).allow);
+    f.length = 1025;
+    assert_int_equal(policy_judge(p, &f).reason, REASON_BODY_TOO_LARGE);
+    f.length_known = false;
+    f.length = 0;
+    assert_true(policy_body_needs(p, &f, &needs));
+    assert_true(needs.limit == 1024 && needs.n_pointers == 0);
+    /* Whoever does not ask for it does not know. */
+    assert_int_equal(policy_judge(p, &f).reason, REASON_BODY_TOO_LARGE);
+    f.body = &body;
+    assert_false(policy_body_needs(p, &f, &needs));
+    assert_true(policy_judge(p, &f).allow);
+    body.size = 1025;
+    assert_int_equal(policy_judge(p, &f).reason, REASON_BODY_TOO_LARGE);
+    body.size = 10;
+    body.unclear = true;
+    assert_int_equal(policy_judge(p, &f).reason, REASON_BODY_TOO_LARGE);
+    f.body = NULL;
+    f.target = &q;
+    assert_true(policy_body_needs(p, &f, &needs) && needs.limit == 2048);
+    f.target = &c;
+    assert_true(policy_body_needs(p, &f, &needs) && needs.limit == UINT64_MAX);
+    policy_free(p);
+}
+
 static void ap_01_ap_03_protocols_are_judged_by_every_call(void **state) {
     (void)state;
     struct policy *p = load(S "operation g { POST /g graphql query [viewer, node] }\n"
@@ -887,6 +923,7 @@ int main(void) {
         cmocka_unit_test(ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it),
         cmocka_unit_test(numbers_are_one_if_all_of_their_digits_are),
         cmocka_unit_test(what_must_be_known_of_a_body_is_said),
+        cmocka_unit_test(a_limit_of_bodies_judges_those_of_no_said_length_once_they_are_known),
         cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),
         cmocka_unit_test(included_files_are_read_and_errors_name_them),
         cmocka_unit_test(a_packed_policy_is_read_without_files),

@@ -234,6 +234,14 @@ def exeat_policy_5_has_every_word_of_the_policy(_):
 
 
 @test
+def exeat_policy_5_has_the_grammar_and_the_examples_of_policy_md(_):
+    grammar = read("docs", "policy.md").split("## Grammar\n\n```\n")[1].split("```")[0]
+    assert ".Bd -literal\n%s.Ed\n" % grammar in read("docs", "man", "exeat-policy.5"), "the grammar of exeat-policy(5)"
+    examples = read("docs", "man", "exeat-policy.5").split("\n.Sh EXAMPLES\n")[1]
+    assert examples.split(".Bd -literal\n")[2].split(".Ed")[0] in read("docs", "policy.md"), "the example of exeat-policy(5)"
+
+
+@test
 def exeat_conf_5_has_every_word_of_the_configuration(_):
     check_words(words_of("daemon/config.c", "daemon/config_listen.c"), 20, "exeat.conf.5")
 
@@ -276,8 +284,11 @@ def exeatd_8_has_every_option_of_the_usage(_):
 
 @test
 def examples_in_man_pages_are_true(directory):
-    policy = re.search(r"^\.Sh EXAMPLES\n\.Bd -literal\n(.*?)^\.Ed", read("docs", "man", "exeat-policy.5"), re.M | re.S)
-    assert loads(directory, policy.group(1)), "the example of exeat-policy(5)"
+    examples = read("docs", "man", "exeat-policy.5").split("\n.Sh EXAMPLES\n")[1]
+    policies = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", examples, re.M | re.S)
+    assert len(policies) == 2
+    for policy in policies:
+        assert loads(directory, policy), policy
     config = re.search(r"^\.Sh EXAMPLES\n\.Bd -literal\n(.*?)^\.Ed", read("docs", "man", "exeat.conf.5"), re.M | re.S)
     assert is_configuration(directory, config.group(1)), "the example of exeat.conf(5)"
 

@@ -49,6 +49,7 @@ static void the_least_configuration_has_defaults(void **state) {
     assert_int_equal(c.first_uid, 0);
     assert_false(c.audit_durable);
     assert_false(c.debug);
+    assert_false(c.reload_unconfirmed);
     assert_int_equal(c.upstream_proxy.n, 0);
     assert_memory_equal(&c.limits, &usual, sizeof usual);
     assert_int_equal(c.n_listeners, 1);
@@ -139,7 +140,7 @@ static void every_other_word_is_read(void **state) {
                                        "audit durable\n"
                                        "uids 61200 - 61299\n"
                                        "vault key /k\n"
-                                       "debug\n");
+                                       "debug\nreload unconfirmed\n");
     assert_string_equal(c.control, "/run/c.sock");
     assert_int_equal(c.n_control_uids, 3);
     assert_int_equal(c.control_uids[1], 1001);
@@ -160,6 +161,7 @@ static void every_other_word_is_read(void **state) {
     assert_int_equal(c.last_uid, 61299);
     assert_string_equal(c.vault_key, "/k");
     assert_true(c.debug);
+    assert_true(c.reload_unconfirmed);
     config_free(&c);
 }
 
@@ -230,6 +232,8 @@ static const struct bad_case bad_cases[] = {
     {BASE "stat x", 4, 1, "did you mean 'state'?"},
     {BASE "state x", 4, 1, "a second 'state'"},
     {BASE "debug yes", 4, 7, "expected the end of the statement"},
+    {BASE "reload always", 4, 8, "expected 'confirmed' or 'unconfirmed'"},
+    {BASE "reload confirmed\nreload unconfirmed", 5, 1, "a second 'reload'"},
     {BASE "listen udp 127.0.0.1:1 { sandbox b }", 4, 8, "expected 'tcp' or 'unix'"},
     {BASE "listen tcp localhost:1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
     {BASE "listen tcp 127.0.0.1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},

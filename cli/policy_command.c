@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { HEADERS_MAX = 64 };
 
@@ -34,6 +35,28 @@ static void put_wide(const struct policy *p, struct buf *out) {
                    at.column, VIEW_ARG(text));
 }
 
+static void put_observing_json(const struct policy *p, struct buf *out) {
+    struct view sandbox, service;
+    struct position at;
+    buf_put_str(out, ",\"observing\":[");
+    for (size_t i = 0; policy_observes(p, i, &sandbox, &service, &at); i++) {
+        buf_put_str(out, i ? ",{" : "{");
+        policy_told_place(out, &at);
+        json_put_text(out, "sandbox", sandbox);
+        json_put_text(out, "service", service);
+        buf_put_u8(out, '}');
+    }
+    buf_put_u8(out, ']');
+}
+
+static void put_observing(const struct policy *p, struct buf *out) {
+    struct view sandbox, service;
+    struct position at;
+    for (size_t i = 0; policy_observes(p, i, &sandbox, &service, &at); i++)
+        buf_printf(out, "%s:%u:%u: OBSERVING: '%.*s' may do anything at '%.*s'\n", at.file, at.line,
+                   at.column, VIEW_ARG(sandbox), VIEW_ARG(service));
+}
+
 int command_policy_check(const struct cli *cli, int argc, char **argv) {
     static const struct option_spec none[] = {{NULL, NULL, NULL}};
     struct policy *p;
@@ -48,9 +71,11 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
     if (cli->json) {
         buf_printf(&out, "{\"valid\":true,\"sandboxes\":%zu", policy_sandboxes(p));
         put_wide_json(p, &out);
+        put_observing_json(p, &out);
         buf_put_str(&out, "}\n");
     } else {
         put_wide(p, &out);
+        put_observing(p, &out);
         buf_printf(&out, "%s: good\n", file);
     }
     policy_told_print(stdout, &out);
@@ -156,6 +181,26 @@ static void put_nearest_json(const struct nearest *n, struct buf *out) {
     buf_put_str(out, "]}");
 }
 
+static void put_grants_json(const struct verdict *v, struct buf *out) {
+    struct buf terms;
+    buf_init(&terms, 512);
+    buf_put_str(out, ",\"grants\":[");
+    for (size_t i = 0; i < v->n_grants; i++) {
+        struct position at = grant_position(v->grants[i]);
+        buf_reset(&terms);
+        grant_put_terms(v->grants[i], &terms);
+        buf_put_str(out, i ? ",{" : "{");
+        json_put_number(out, "layer", grant_layer(v->grants[i]));
+        json_put_text(out, "terms", buf_view(&terms));
+        if (grant_note(v->grants[i]).n)
+            json_put_text(out, "note", grant_note(v->grants[i]));
+        policy_told_place(out, &at);
+        buf_put_u8(out, '}');
+    }
+    buf_put_u8(out, ']');
+    buf_free(&terms);
+}
+
 static void put_verdict_json(const struct verdict *v, const struct nearest *nearest,
                              struct buf *out) {
     const struct reason_info *info = reason_info(v->reason);
@@ -170,11 +215,33 @@ static void put_verdict_json(const struct verdict *v, const struct nearest *near
     if (v->swap >= 0)
         json_put_text(out, "credential", verdict_credential(v));
     policy_told_place(out, &v->at);
+    if (v->allow && v->observed != REASON_ALLOWED)
+        json_put_text(out, "observed", view_str(reason_info(v->observed)->code));
+    if (v->n_grants > 0)
+        put_grants_json(v, out);
     if (info->hint && !v->allow)
         json_put_text(out, "hint", view_str(info->hint));
     if (nearest->operation)
         put_nearest_json(nearest, out);
     buf_put_str(out, "}\n");
+}
+
+/* Those of a layer are tried in this order. */
+static void put_grants(const struct verdict *v, struct buf *out) {
+    for (size_t i = 0; i < v->n_grants; i++) {
+        const struct grant *g = v->grants[i];
+        struct position at = grant_position(g);
+        bool other = i > 0 && grant_layer(g) == grant_layer(v->grants[i - 1]);
+        struct buf terms;
+        buf_init(&terms, 512);
+        buf_printf(out, "%s ", other ? "or while:" : "while:");
+        grant_put_terms(g, &terms);
+        buf_put(out, buf_view(&terms));
+        buf_free(&terms);
+        if (grant_note(g).n)
+            buf_printf(out, " (%.*s)", VIEW_ARG(grant_note(g)));
+        buf_printf(out, " at %s:%u:%u\n", at.file, at.line, at.column);
+    }
 }
 
 static void put_place_text(const struct question *q, const struct verdict *v, struct buf *out) {
@@ -211,6 +278,10 @@ static void put_verdict(const struct question *q, const struct verdict *v,
     if (v->swap >= 0)
         buf_printf(out, "credential: %.*s\n", VIEW_ARG(verdict_credential(v)));
     put_place_text(q, v, out);
+    if (v->allow && v->observed != REASON_ALLOWED)
+        buf_printf(out, "OBSERVED: it would be refused: %s: %s\n", reason_info(v->observed)->code,
+                   reason_info(v->observed)->title);
+    put_grants(v, out);
     if (info->hint && !v->allow)
         buf_printf(out, "hint: %s\n", info->hint);
     if (nearest->operation)
@@ -222,7 +293,8 @@ static int explain(const struct cli *cli, const struct question *q, const struct
                       .method = view_str(q->method),
                       .with = q->with,
                       .fields = q->headers,
-                      .n_fields = q->n_headers};
+                      .n_fields = q->n_headers,
+                      .now = (uint64_t)time(NULL)};
     const char *why = "malformed";
     struct verdict v;
     struct nearest nearest = {.operation = NULL};

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ---- fmt ---- */
@@ -136,7 +137,7 @@ int command_policy_lint(const struct cli *cli, int argc, char **argv) {
     buf_init(&all.out, POLICY_OUTPUT_MAX);
     if (cli->json)
         buf_put_str(&all.out, "{\"findings\":[");
-    policy_lint(p, put_finding, &all);
+    policy_lint(p, (uint64_t)time(NULL), put_finding, &all);
     if (cli->json)
         buf_put_str(&all.out, "]}\n");
     policy_told_print(stdout, &all.out);

@@ -321,31 +321,3 @@ struct view verdict_credential(const struct verdict *v) {
 const struct credential_place *verdict_place(const struct verdict *v) {
     return v->credential ? &v->credential->place : NULL;
 }
-
-/* ---- grants ---- */
-
-const struct grant_limits *grant_limits(const struct grant *g) {
-    return &g->limits;
-}
-
-size_t grant_index(const struct grant *g) {
-    return g->index;
-}
-
-size_t policy_grants(const struct policy *p) {
-    return p->n_grants;
-}
-
-bool policy_observes(const struct policy *p, size_t i, struct view *sandbox, struct view *service,
-                     struct position *at) {
-    for (size_t k = 0; k < p->n_grants; k++) {
-        const struct grant *g = p->grants[k];
-        if (!g || !g->observe || i-- > 0)
-            continue;
-        *sandbox = g->sandbox->name;
-        *service = g->service;
-        *at = g->service_at;
-        return true;
-    }
-    return false;
-}

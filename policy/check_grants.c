@@ -25,13 +25,14 @@ static const struct service *granted_service(struct checker *c, const struct gra
 
 static void grant_one(struct checker *c, const struct operation *o, struct position at) {
     struct rights *r = &c->sandbox->rights;
-    if (bit_is_set(r->operations, o->index) && at.line != 0)
+    uint64_t *seen = c->line->operations     ? c->line->operations
+                     : c->sandbox->unlimited ? c->sandbox->unlimited
+                                             : r->operations;
+    if (bit_is_set(seen, o->index) && at.line != 0)
         errors_add(c->errors, at, "'%.*s' granted twice", VIEW_ARG(o->name));
     rights_add(r, o);
-    if (c->line->operations)
-        bit_set(c->line->operations, o->index);
-    else if (c->sandbox->unlimited)
-        bit_set(c->sandbox->unlimited, o->index);
+    if (seen != r->operations)
+        bit_set(seen, o->index);
 }
 
 static void unknown_operation(struct checker *c, const struct service *s, const struct grant *g) {
@@ -338,7 +339,7 @@ int policy_check_sandboxes(struct policy *p, struct policy_errors *errors) {
         if (check_block(&c, s) != 0)
             return ERR_MEMORY;
     }
-    if (gather_globs(&c) != 0 || gather_identities(p) != 0)
+    if (policy_rank_grants(p, errors) != 0 || gather_globs(&c) != 0 || gather_identities(p) != 0)
         return ERR_MEMORY;
     for (size_t i = 0; i < p->n_identities; i++)
         if (settle(&c, &p->by_name[i], memory) != 0)

@@ -1,5 +1,6 @@
 #include "policy/judge.h"
 
+#include "policy/judge_grants.h"
 #include "policy/judge_material.h"
 #include "policy/method.h"
 
@@ -201,13 +202,18 @@ static bool on_nevers(void *ctx, const struct rule *rules) {
     return true;
 }
 
+bool service_takes(const struct service *s, const struct request_facts *f) {
+    return (f->tls || s->tls == SERVICE_CLEAR) && service_allows_path(s, f->target) &&
+           is_offered(s);
+}
+
 static void search_service(const struct policy *p, const struct service *s, struct search *search) {
     const struct request_facts *f = search->facts;
     if (s->nevers)
         path_trie_walk(&p->paths, s->never_root, f->target, true, false, on_nevers, search);
     if (s->nevers && f->target->encoded_slash)
         path_trie_walk(&p->paths, s->never_root, f->target, true, true, on_nevers, search);
-    if ((f->tls || s->tls == SERVICE_CLEAR) && service_allows_path(s, f->target) && is_offered(s))
+    if (service_takes(s, f))
         path_trie_walk(&p->paths, s->allow_root, f->target, false, false, on_operations, search);
 }
 
@@ -224,89 +230,6 @@ void judge_search(const struct policy *p, const struct host_facts *host, struct 
         bit_set(seen, s->index);
         search_service(p, s, search);
     }
-}
-
-/* ---- the terms of grants ---- */
-
-static const struct grant *grant_of(const struct sandbox *block, const struct operation *o) {
-    const struct grant *g = block->grants;
-    while (g && !(g->operations && bit_is_set(g->operations, o->index)))
-        g = g->next;
-    return g;
-}
-
-/* In each layer a grant without terms is the best; NULL, then, too. */
-static const struct grant *grant_in_layer(const struct who *who, enum layer layer,
-                                          const struct operation *o) {
-    const struct grant *found = NULL;
-    for (size_t i = 0; i < who->n_blocks; i++) {
-        const struct sandbox *b = who->blocks ? who->blocks[i] : who->globs[i];
-        if (b->layer != layer || !bit_is_set(b->rights.operations, o->index))
-            continue;
-        if (!b->unlimited || bit_is_set(b->unlimited, o->index))
-            return NULL;
-        if (!found)
-            found = grant_of(b, o);
-    }
-    return found;
-}
-
-static void add_grants(const struct who *who, struct verdict *v) {
-    for (int layer = 0; layer < LAYERS_MAX; layer++) {
-        const struct grant *g = grant_in_layer(who, (enum layer)layer, v->operation);
-        if (g && g->limited)
-            v->grants[v->n_grants++] = g;
-    }
-}
-
-/* ---- mode observe ---- */
-
-static const struct grant *observing(const struct sandbox *block, const struct service *s) {
-    const struct grant *g = block->grants;
-    while (g && !(g->observe && g->of == s))
-        g = g->next;
-    return g;
-}
-
-/* The grant of the lowest layer; NULL unless every layer that speaks of the sandbox observes the service. */
-static const struct grant *observed_by(const struct who *who, const struct service *s) {
-    const struct grant *found = NULL;
-    for (int layer = 0; layer < LAYERS_MAX; layer++) {
-        bool speaks = false;
-        const struct grant *here = NULL;
-        for (size_t i = 0; i < who->n_blocks; i++) {
-            const struct sandbox *b = who->blocks ? who->blocks[i] : who->globs[i];
-            speaks = speaks || (int)b->layer == layer;
-            if ((int)b->layer == layer && !here)
-                here = observing(b, s);
-        }
-        if (speaks && !here)
-            return NULL;
-        found = here ? here : found;
-    }
-    return found;
-}
-
-static const struct operation *first_granted(const struct grant *g) {
-    for (const struct operation *o = g->of->operations; o; o = o->next)
-        if (bit_is_set(g->operations, o->index))
-            return o;
-    return NULL;
-}
-
-static const struct grant *find_observer(const struct policy *p, const struct host_facts *host,
-                                         const struct search *search) {
-    struct host_walk walk = host_walk_of(&p->hosts, host);
-    unsigned level;
-    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
-        const struct service *s = h->service;
-        bool open = service_covers_port(s, search->facts->authority->port) &&
-                    (search->facts->tls || s->tls == SERVICE_CLEAR) && is_offered(s);
-        const struct grant *g = open ? observed_by(search->who, s) : NULL;
-        if (g && first_granted(g))
-            return g;
-    }
-    return NULL;
 }
 
 /* ---- the verdict ---- */
@@ -327,29 +250,21 @@ static bool is_too_large(struct search *search, const struct service *s) {
     return false;
 }
 
-static struct verdict judge_credentials(const struct search *search, const struct operation *o,
-                                        struct position at) {
-    const struct service *s = o->service;
+/* The credential of an operation, or of a request that is observed: judged alike. */
+static struct verdict judge_credentials(const struct search *search, const struct service *s,
+                                        const struct operation *o, const struct credential *c) {
     struct verdict v = {.allow = true,
                         .reason = REASON_ALLOWED,
                         .service = s,
                         .operation = o,
-                        .at = at,
-                        .credential = o->credential,
+                        .credential = c,
                         .swap = -1};
-    v.reason = judge_materials(s, o->credential, search->facts, &v.swaps);
-    if (v.reason == REASON_ALLOWED && o->credential && v.swaps == 0 && !o->anonymous) {
-        if (search->anonymous.rule) {
-            v.operation = search->anonymous.rule->operation;
-            v.service = v.operation->service;
-            v.at = search->anonymous.rule->at;
-        } else {
-            v.reason = REASON_CREDENTIAL_MISSING;
-        }
-    }
+    v.reason = judge_materials(s, c, search->facts, &v.swaps);
+    if (v.reason == REASON_ALLOWED && c && v.swaps == 0 && !(o && o->anonymous))
+        v.reason = REASON_CREDENTIAL_MISSING;
     v.allow = v.reason == REASON_ALLOWED;
     if (!v.allow) {
-        v.at = o->credential ? o->credential->at : s->at;
+        v.at = c ? c->at : s->at;
         v.swaps = 0;
     }
     if (v.swaps != 0)
@@ -357,28 +272,51 @@ static struct verdict judge_credentials(const struct search *search, const struc
     return v;
 }
 
-static struct verdict allow(struct search *search, const struct operation *o, struct position at) {
-    struct verdict v = judge_credentials(search, o, at);
-    if (v.allow && is_too_large(search, v.service)) {
-        v.allow = false;
-        v.reason = REASON_BODY_TOO_LARGE;
-        v.swap = -1;
-        v.swaps = 0;
+static void refuse_allowed(struct verdict *v, enum reason reason) {
+    v->allow = false;
+    v->reason = reason;
+    v->swap = -1;
+    v->swaps = 0;
+}
+
+static void limit_body(struct search *search, struct verdict *v) {
+    if (v->allow && is_too_large(search, v->service))
+        refuse_allowed(v, REASON_BODY_TOO_LARGE);
+}
+
+static struct verdict allow(struct search *search, const struct rule *r) {
+    const struct operation *o = r->operation;
+    struct verdict v = judge_credentials(search, o->service, o, o->credential);
+    const struct rule *anonymous = search->anonymous.rule;
+    if (v.reason == REASON_CREDENTIAL_MISSING && anonymous) {
+        v.allow = true;
+        v.reason = REASON_ALLOWED;
+        v.operation = anonymous->operation;
+        v.service = v.operation->service;
+        r = anonymous;
     }
     if (v.allow)
-        add_grants(search->who, &v);
+        v.at = r->at;
+    limit_body(search, &v);
+    if (v.allow && !judge_grants(search->who, search->facts->now, &v))
+        refuse_allowed(&v, v.reason);
     return v;
 }
 
 /* What no operation allows, where somebody only watches for the time being. */
 static struct verdict refuse_or_observe(const struct policy *p, const struct host_facts *host,
                                         struct search *search, struct verdict refused) {
-    const struct grant *g = find_observer(p, host, search);
-    if (!g)
+    struct observed o;
+    if (!judge_observed(p, host, search, &o))
         return refused;
-    struct verdict v = allow(search, first_granted(g), g->service_at);
+    struct verdict v = judge_credentials(search, o.service, o.operation, o.credential);
     if (v.allow)
+        v.at = o.at;
+    limit_body(search, &v);
+    if (v.allow) {
+        judge_observing_grants(search->who, search->facts->now, &v);
         v.observed = refused.reason;
+    }
     return v;
 }
 
@@ -423,7 +361,7 @@ static struct verdict judge(const struct policy *p, struct search *search) {
     if (search->never)
         return refuse_at(REASON_NEVER, search->never->service, search->never->at);
     if (search->granted.rule)
-        return allow(search, search->granted.rule->operation, search->granted.rule->at);
+        return allow(search, search->granted.rule);
     struct verdict v = refuse_near(REASON_OPERATION_NOT_ALLOWED, door.service);
     if (search->any.rule) {
         v = refuse_near(REASON_OPERATION_NOT_GRANTED, search->any.rule->service);

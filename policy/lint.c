@@ -161,8 +161,20 @@ static void look_for_grants(const struct linter *l, const struct operation *o) {
              "no sandbox is granted the operation '%.*s'", VIEW_ARG(o->name));
 }
 
-void policy_lint(const struct policy *p, void (*found)(void *ctx, const struct lint_finding *f),
-                 void *ctx) {
+/* ---- grants ---- */
+
+static void look_at_grant(const struct linter *l, const struct grant *g, uint64_t now) {
+    if (g->observe)
+        find(l, "observes", g->service_at, "take 'mode observe' out when you have seen enough",
+             "what '%.*s' may not do at '%.*s' is let through", WORD_ARG(g->sandbox->name),
+             VIEW_ARG(g->service));
+    if (g->limits.until != 0 && now >= g->limits.until)
+        find(l, "ended", g->service_at, "take the grant out, or let it last longer",
+             "the time of this grant has passed");
+}
+
+void policy_lint(const struct policy *p, uint64_t now,
+                 void (*found)(void *ctx, const struct lint_finding *f), void *ctx) {
     struct linter l = {p, found, ctx};
     for (const struct service *s = p->services; s; s = s->next) {
         look_for_dead_service(&l, s);
@@ -180,4 +192,7 @@ void policy_lint(const struct policy *p, void (*found)(void *ctx, const struct l
                  "add 'expect allow' and 'expect deny' lines to the service",
                  "the service '%.*s' has no expectation", VIEW_ARG(s->name));
     }
+    for (size_t i = 0; i < policy_grants(p); i++)
+        if (policy_grant_at(p, i))
+            look_at_grant(&l, policy_grant_at(p, i), now);
 }

@@ -13,8 +13,11 @@ struct lint_finding {
     const char *remedy; /* what to do about it */
 };
 
-/* Calls found for each finding; the order is that of services and their lines. */
-void policy_lint(const struct policy *p, void (*found)(void *ctx, const struct lint_finding *f),
-                 void *ctx);
+/*
+ * Calls found for each finding; the order is that of services and their lines, then of grants. now: seconds
+ * since 1970.
+ */
+void policy_lint(const struct policy *p, uint64_t now,
+                 void (*found)(void *ctx, const struct lint_finding *f), void *ctx);
 
 #endif

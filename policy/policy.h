@@ -84,7 +84,10 @@ MUST_USE int policy_test(const struct policy *p, struct view text, const char *f
  */
 bool policy_wide_host(const struct policy *p, size_t i, struct view *text, struct position *at);
 
-enum { LAYERS_MAX = 4 /* vendor, organisation, project, session */ };
+enum {
+    LAYERS_MAX = 4,     /* vendor, organisation, project, session */
+    GRANTS_A_LAYER = 4, /* with limits, of one operation in one block */
+};
 
 struct verdict {
     bool allow;
@@ -102,10 +105,10 @@ struct verdict {
     int swap;       /* index of the (first) material to be replaced, or -1 */
     uint32_t swaps; /* bits of all of them */
     /*
-     * Of the operation, one a layer that grants it with limits: allowed only while each of them holds
-     * (grant_limits).
+     * Of each layer that grants the operation only with limits the grants that have not ended, by layer
+     * (grant_layer): allowed only while in each of these layers one has room, and the first that has is used.
      */
-    const struct grant *grants[LAYERS_MAX];
+    const struct grant *grants[LAYERS_MAX * GRANTS_A_LAYER];
     size_t n_grants;
     /* `mode observe`: allowed, and refused for this reason if it were enforced; REASON_ALLOWED: no such. */
     enum reason observed;
@@ -133,6 +136,7 @@ struct request_facts {
     bool websocket; /* it asks for an upgrade to it */
     bool length_known;
     uint64_t length;               /* of the body */
+    uint64_t now;                  /* seconds since 1970; 0: not known, and no grant has ended */
     const struct body_facts *body; /* NULL: not read (yet) */
 };
 
@@ -233,6 +237,25 @@ const struct grant_limits *grant_limits(const struct grant *g);
 /* Distinguishes the grants of a policy: 0 to policy_grants - 1. */
 size_t grant_index(const struct grant *g);
 size_t policy_grants(const struct policy *p);
+/* The grant with this index; NULL where none has limits or observes. */
+const struct grant *policy_grant_at(const struct policy *p, size_t index);
+/* 0 to LAYERS_MAX - 1. */
+unsigned grant_layer(const struct grant *g);
+struct position grant_position(const struct grant *g);
+struct view grant_service(const struct grant *g);
+/* The block's name, perhaps a glob. */
+struct view grant_sandbox(const struct grant *g);
+struct view grant_note(const struct grant *g);
+bool grant_observes(const struct grant *g);
+/*
+ * What makes it the same grant in another policy, for counts that go on: layer, block, labels, service,
+ * operations as written, and note; its limits are not part of it.
+ */
+void grant_put_identity(const struct grant *g, struct buf *out);
+/* Its terms as they are written: "uses 5 rate 10/m mode observe". */
+void grant_put_terms(const struct grant *g, struct buf *out);
+/* The i-th grant with terms that applies to the sandbox; NULL beyond the last. */
+const struct grant *policy_sandbox_grant_at(const struct policy *p, struct view sandbox, size_t i);
 /* The i-th grant in `mode observe`, for status and log. False at the end. */
 bool policy_observes(const struct policy *p, size_t i, struct view *sandbox, struct view *service,
                      struct position *at);

@@ -77,6 +77,22 @@ static const struct reason_info infos[] = {
          "Wait, and look for what repeats parts of a key; the operator finds the event "
          "sandbox_suspended in the audit log, with the credential and the host."),
 
+    TOLD(REASON_GRANT_ENDED, "grant_ended", 403,
+         "The grant of this operation was until a time that has passed",
+         "Trying again will not help; the operator can grant it for longer."),
+    TOLD(REASON_GRANT_USED, "grant_used", 403,
+         "The grant of this operation was for a number of requests, and they were sent",
+         "Trying again will not help; the operator can grant more uses."),
+    TOLD(REASON_GRANT_BYTES, "grant_bytes", 403,
+         "The request is larger than what the grant of this operation has left to send",
+         "Send less, if something is left; the operator can grant more bytes."),
+    TOLD(REASON_GRANT_RATE, "grant_rate", 429,
+         "This operation is asked for more often than its grant allows",
+         "Wait as long as Retry-After says, then ask less often."),
+    TOLD(REASON_GRANT_CONCURRENT, "grant_concurrent", 429,
+         "As many requests are in progress as the grant of this operation allows",
+         "Let one of them end first, then try again."),
+
     /* ---- identity ---- */
     TOLD(REASON_AUTHORITY_MISMATCH, "authority_mismatch", 421,
          "The Host field names another host than the connection was opened for",

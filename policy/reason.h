@@ -30,6 +30,12 @@ enum reason {
     REASON_ADDRESS_NOT_ALLOWED,  /* the name resolves to an address that is refused */
     REASON_PROTOCOL_NOT_ALLOWED, /* after CONNECT: neither TLS nor HTTP/1 */
     REASON_SANDBOX_SUSPENDED,    /* its answers held too many parts of a secret */
+    /* limits of grants */
+    REASON_GRANT_ENDED,      /* `until` has passed */
+    REASON_GRANT_USED,       /* `uses` */
+    REASON_GRANT_BYTES,      /* `bytes out` */
+    REASON_GRANT_RATE,       /* 429 */
+    REASON_GRANT_CONCURRENT, /* 429 */
     /* identity: 421, 407, TLS alert */
     REASON_AUTHORITY_MISMATCH,  /* Host is not the tunnel's authority: 421 */
     REASON_SNI_MISMATCH,        /* alert unrecognized_name */

@@ -143,7 +143,8 @@ struct grant {
     struct grant_limits limits;
     bool limited, observe; /* it has terms */
     struct view note;
-    size_t index;             /* one for each line */
+    size_t index; /* one for each line */
+    size_t rank;  /* of lines: which of several is used; the order of the text plays no part */
     const struct service *of; /* resolved; NULL: an error was reported */
     uint64_t *operations;     /* of a line with terms: what it grants */
     const struct sandbox *sandbox;
@@ -219,6 +220,8 @@ struct policy {
 /* reader.c: texts to lists. ERR_MEMORY; other errors only in errors. */
 MUST_USE int policy_read(struct policy *p, struct view text, const char *file,
                          const struct policy_files *files, struct policy_errors *errors);
+/* grant.c: ranks the lines of grants, and tells of those that cannot be told apart. ERR_MEMORY. */
+MUST_USE int policy_rank_grants(struct policy *p, struct policy_errors *errors);
 /* reader_sandbox.c: the i-th word for a term of a grant, for suggestions; NULL beyond the last. */
 const char *grant_term(size_t i);
 /* check.c: resolves names, and finds what contradicts itself. The same results. */

@@ -189,6 +189,7 @@ static struct request_facts facts_of(const struct request *r) {
         .length = t->body.n > 0 ? t->body.n : t->length,
         .body = r->facts_known ? &r->facts : t->facts,
         .websocket = t->websocket,
+        .now = t->now,
     };
 }
 

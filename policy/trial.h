@@ -31,6 +31,7 @@ struct trial {
     uint64_t length;                /* of a body that is not given; 0: that of `body` */
     const struct body_facts *facts; /* what is known of it instead; NULL: what `body` says */
     bool websocket;
+    uint64_t now; /* as in request_facts */
 };
 
 /*

@@ -297,6 +297,53 @@ static void credentials_grants_and_limits_are_compared(void **state) {
     check(K(R, "grant a r rate 5/m"), K(R, "grant a r rate 5/m note \"x\""), 0, 0, 0);
     check(K(R, "grant a r"), K(R, ""), 0, 1, 0);
     check(K(R, ""), K(R, "grant a r mode observe"), 2, 0, 0);
+    static const struct {
+        const char *before, *after;
+        bool laxer, differs;
+    } limits[] = {
+        {"grant a r uses 5", "grant a r uses 6", true, true},
+        {"grant a r uses 5", "grant a r uses 4", false, true},
+        {"grant a r uses 5", "grant a r", true, true},
+        {"grant a r", "grant a r uses 5", false, true},
+        {"grant a r until 2030-01-01T00:00:00Z", "grant a r until 2030-01-01T00:00:01Z", true,
+         true},
+        {"grant a r until 2030-01-01T00:00:00Z", "grant a r until 2029-01-01T00:00:00Z", false,
+         true},
+        {"grant a r rate 60/m", "grant a r rate 1/s", false, true},
+        {"grant a r rate 1/s", "grant a r rate 60/m", true, true},
+        {"grant a r rate 1/m", "grant a r rate 61/h", true, true},
+        {"grant a r concurrent 1", "grant a r concurrent 1 bytes out 1M", false, true},
+        /* another one beside it; in either order of the text */
+        {"grant a r uses 5", "grant a r uses 5; grant a r uses 1 note 1", true, true},
+        {"grant a r uses 5; grant a r uses 1 note 1", "grant a r uses 5", false, true},
+        {"grant a r uses 5; grant a r uses 1 note 1", "grant a r uses 1 note 1; grant a r uses 5",
+         false, false},
+        /* what was counted is forgotten */
+        {"grant a r uses 5", "grant a r uses 5 note again", true, true},
+        {"grant a r rate 5/s", "grant a r rate 5/s note again", false, false},
+        /* counted apart */
+        {"grant a r w rate 5/s", "grant a r rate 5/s; grant a w rate 5/s", true, true},
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        char text[2][512];
+        const char *const grants[2] = {limits[i].before, limits[i].after};
+        struct policy *p[2];
+        struct diff_result r;
+        for (int k = 0; k < 2; k++) {
+            snprintf(text[k], sizeof text[k],
+                     "service a { host a.test; operation r { GET / }; operation w { PUT / } }\n"
+                     "sandbox s { %s }\n",
+                     grants[k]);
+            p[k] = load(text[k]);
+        }
+        assert_int_equal(policy_diff(p[0], p[1], nothing, NULL, &r), 0);
+        if ((r.found[DIFF_LAXER] > 0) != limits[i].laxer ||
+            (r.found[DIFF_LAXER] + r.found[DIFF_STRICTER] > 0) != limits[i].differs)
+            fail_msg("%s, then %s: %zu laxer, %zu stricter", grants[0], grants[1],
+                     r.found[DIFF_LAXER], r.found[DIFF_STRICTER]);
+        policy_free(p[0]);
+        policy_free(p[1]);
+    }
     check(K(R, ""), K(R, "") "sandbox ci-x { }\nsandbox o { grant a r }\n", 1, 1, 0);
 }
 

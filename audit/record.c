@@ -49,6 +49,8 @@ static const struct {
     [FIELD_MATERIAL] = TEXT("material"),
     [FIELD_PRINCIPAL] = TEXT("principal"),
     [FIELD_PRODUCER] = TEXT("producer"),
+    [FIELD_GRANT] = TEXT("grant"),
+    [FIELD_OBSERVED] = TEXT("observed"),
     [FIELD_TARGET_SHA256] = TEXT("target_sha256"),
     [FIELD_PORT] = NUMBER("port"),
     [FIELD_GENERATION] = NUMBER("generation"),

@@ -52,11 +52,13 @@ enum record_field {
     FIELD_ALIASES, /* CNAME chain */
     FIELD_COUNTRY,
     FIELD_ASN,
-    FIELD_CREDENTIAL,    /* name, never a value */
-    FIELD_PLACE,         /* where credential-looking material stood */
-    FIELD_MATERIAL,      /* class and salted fingerprint of such material: "bearer:3f9c2a1b" */
-    FIELD_PRINCIPAL,     /* operator's uid for events */
-    FIELD_PRODUCER,      /* audit's own events: the origin they are about */
+    FIELD_CREDENTIAL, /* name, never a value */
+    FIELD_PLACE,      /* where credential-looking material stood */
+    FIELD_MATERIAL,   /* class and salted fingerprint of such material: "bearer:3f9c2a1b" */
+    FIELD_PRINCIPAL,  /* operator's uid for events */
+    FIELD_PRODUCER,   /* audit's own events: the origin they are about */
+    FIELD_GRANT,      /* file:line:col of the grants with limits that it is sent by */
+    FIELD_OBSERVED,   /* `mode observe`: the reason for which an allowed request would be refused */
     FIELD_TARGET_SHA256, /* of path and query as they are sent, where they do not stand here whole */
     /* numbers */
     FIELD_PORT,

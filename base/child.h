@@ -52,6 +52,9 @@ enum role_message {
 /* Of the list of who is suspended in a lane. */
 #define CHILD_SUSPENDED_MAX ((size_t)64 << 10)
 
+/* The memory in which a lane counts what is used of grants (egress/tally.h): the file "grants" of its egress. */
+#define CHILD_LEDGER_SIZE ((size_t)1 << 20)
+
 enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD };
 
 struct child;

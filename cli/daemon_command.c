@@ -1,5 +1,6 @@
 /* `exeat status`, `exeat reload`, `exeat stop`. */
 #include "cli/client.h"
+#include "cli/grants.h"
 #include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
@@ -52,6 +53,24 @@ static void print_table(struct view status, const char *member, const struct lis
         printf("\n%.*s", VIEW_ARG(buf_view(&text)));
     }
     buf_free(&text);
+}
+
+static void print_grants(struct view status, void (*write)(struct view grants, struct buf *out)) {
+    struct buf grants, text;
+    buf_init(&grants, 1 << 20);
+    buf_init(&text, 1 << 20);
+    grants_gather(status, VIEW(""), &grants);
+    write(buf_view(&grants), &text);
+    fwrite(buf_view(&text).p, 1, buf_len(&text), stdout);
+    buf_free(&grants);
+    buf_free(&text);
+}
+
+static void write_grants(struct view grants, struct buf *out) {
+    buf_put_u8(out, '\n');
+    grants_write(grants, out);
+    if (buf_len(out) == 1)
+        buf_reset(out);
 }
 
 /* Calls put, if any, for each process that cannot do its work; how many there are. */
@@ -109,8 +128,10 @@ int command_status(const struct cli *cli, int argc, char **argv) {
         print_member(status, "policy", "policy");
         print_member(status, "policy_error", "REFUSED");
         each_trouble(status, print_trouble);
+        print_grants(status, grants_shout);
         print_table(status, "lanes", lane_columns);
         print_table(status, "processes", process_columns);
+        print_grants(status, write_grants);
     }
     if (code == EXIT_YES)
         code = judge(status);

@@ -117,7 +117,10 @@ static void print_bytes(FILE *out, const struct row *r) {
 static void print_row(struct log_table *t, const struct row *r) {
     struct view decision = view_of(r->decision, r->decision_size);
     bool event = view_equal(value_of(decision, "kind"), VIEW("event"));
-    struct view verdict = event ? VIEW("event") : value_of_row(r, "verdict");
+    bool observed = !event && value_of(decision, "observed").n > 0;
+    struct view verdict = event      ? VIEW("event")
+                          : observed ? VIEW("OBSERVE")
+                                     : value_of_row(r, "verdict");
     print_title(t);
     print_cell(t->out, view_head(value_of(decision, "time"), 23), 23);
     print_cell(t->out, value_of_row(r, "sandbox"), 14);
@@ -129,7 +132,7 @@ static void print_row(struct log_table *t, const struct row *r) {
     print_cell(t->out, value_of_row(r, "method"), 7);
     print_cell(t->out, r->complete ? value_of_row(r, "status") : VIEW("open"), 6);
     print_bytes(t->out, r);
-    print_cell(t->out, value_of_row(r, "reason"), REASON_WIDTH);
+    print_cell(t->out, value_of_row(r, observed ? "observed" : "reason"), REASON_WIDTH);
     print_cell(t->out, value_of_row(r, "credential"), 16);
     print_where(t->out, r);
 }

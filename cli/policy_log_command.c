@@ -26,6 +26,7 @@ struct decision {
     bool lent, foreign; /* a credential was lent; one that was not ours was seen */
     struct authority authority;
     enum reason why;
+    enum reason observed; /* why an allowed one would be refused, where somebody only watched */
 };
 
 static bool is_text(struct view line, const char *name, const char *value) {
@@ -62,7 +63,10 @@ static bool read_decision(struct view line, struct decision *d) {
     port = member(d, line, "port");
     d->lent = json_member(line, "credential", &raw);
     d->foreign = json_member(line, "material", &raw);
-    d->why = REASON_ALLOWED;
+    d->why = d->observed = REASON_ALLOWED;
+    struct view observed = member(d, line, "observed");
+    if (observed.n > 0 && reason_find(observed, &d->observed) != 0)
+        return false;
     if (view_equal(d->verdict, VIEW("deny")) && reason_find(d->reason, &d->why) != 0)
         return false;
     return buf_ok(&d->memory) && view_starts(d->path, VIEW("/")) && d->method.n > 0 &&
@@ -348,9 +352,12 @@ static void keep(struct suggestion *s, const struct wish *new) {
 static void suggest_line(void *ctx, struct view line) {
     struct suggestion *s = ctx;
     struct decision *d = &s->d;
-    if (!is_text(line, "kind", "decision") || is_text(line, "verdict", "allow"))
+    struct view raw;
+    bool allowed = is_text(line, "verdict", "allow");
+    if (!is_text(line, "kind", "decision") || (allowed && !json_member(line, "observed", &raw)))
         return;
-    if (!read_decision(line, d) || !is_for_want_of_a_rule(d->why) || !can_be_said(d)) {
+    if (!read_decision(line, d) || !is_for_want_of_a_rule(allowed ? d->observed : d->why) ||
+        !can_be_said(d)) {
         s->left_out++;
         return;
     }

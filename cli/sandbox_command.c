@@ -1,4 +1,5 @@
 #include "cli/environment_format.h"
+#include "cli/grants.h"
 #include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
@@ -180,6 +181,36 @@ int command_sandbox_remove(const struct cli *cli, int argc, char **argv) {
     return code;
 }
 
+/* The elements of the broker's array, each with its grants as the last member. */
+static void add_grants(struct view sandboxes, struct view status, struct buf *out) {
+    struct view rest = json_array(sandboxes), sandbox, raw, name;
+    const char *between = "";
+    buf_put_u8(out, '[');
+    while (json_element(&rest, &sandbox)) {
+        if (!json_member(sandbox, "name", &raw) || !json_word(raw, &name))
+            continue;
+        buf_put_str(out, between);
+        buf_put(out, view_head(sandbox, sandbox.n - 1));
+        buf_put_str(out, ",\"grants\":");
+        grants_gather(status, name, out);
+        buf_put_u8(out, '}');
+        between = ",";
+    }
+    buf_put_str(out, "]\n");
+}
+
+static void put_list(struct view sandboxes, struct view status, const struct list_column *columns,
+                     struct buf *out) {
+    struct buf grants;
+    buf_init(&grants, OUTPUT_MAX);
+    grants_gather(status, VIEW(""), &grants);
+    list_write(sandboxes, columns, out);
+    if (json_array(buf_view(&grants)).n > 0)
+        buf_put_u8(out, '\n');
+    grants_write(buf_view(&grants), out);
+    buf_free(&grants);
+}
+
 int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
     static const struct list_column columns[] = {
         {"NAME", "name", LIST_TEXT},
@@ -190,6 +221,23 @@ int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
         {NULL, NULL, LIST_TEXT},
     };
     static const struct option_spec none[] = {{NULL, NULL, NULL}};
+    struct buf sandboxes, status, out;
     int code = options_read(argc, argv, none, NULL, 0);
-    return code == EXIT_YES ? list_ask(cli, CONTROL_SANDBOX_LIST, columns) : code;
+    if (code != EXIT_YES)
+        return code;
+    buf_init(&sandboxes, BROKER_TEXT_MAX);
+    buf_init(&status, CHANNEL_BODY_MAX);
+    buf_init(&out, 4 * OUTPUT_MAX);
+    code = client_ask(cli, CONTROL_SANDBOX_LIST, VIEW(""), -1, &sandboxes, NULL);
+    if (code == EXIT_YES)
+        code = client_ask(cli, CONTROL_STATUS, VIEW(""), -1, &status, NULL);
+    if (code == EXIT_YES && cli->json)
+        add_grants(buf_view(&sandboxes), buf_view(&status), &out);
+    else if (code == EXIT_YES)
+        put_list(buf_view(&sandboxes), buf_view(&status), columns, &out);
+    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    buf_free(&sandboxes);
+    buf_free(&status);
+    buf_free(&out);
+    return code;
 }

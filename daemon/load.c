@@ -177,6 +177,16 @@ static int load_policy(struct loading *l) {
     return result;
 }
 
+/* In every language that an operator reads: what is only watched is let through. */
+static void shout(const struct policy *p) {
+    struct view sandbox, service;
+    struct position at;
+    for (size_t i = 0; policy_observes(p, i, &sandbox, &service, &at); i++)
+        log_warn("%s:%u:%u: OBSERVING: what the policy would refuse sandbox %.*s at %.*s is let "
+                 "through and recorded",
+                 at.file, at.line, at.column, VIEW_ARG(sandbox), VIEW_ARG(service));
+}
+
 static void put_bundle(const struct loading *l, struct buf *out) {
     struct bundle b = {.limits = l->config.limits,
                        .policy_file = view_str(l->config.policy),
@@ -224,10 +234,12 @@ int load_main(const char *config_file) {
     if (result == 0 && !l.config.reload_unconfirmed)
         result = confirm_policy(running, buf_view(&l.packed), l.policy, &l.why);
     buf_put_u8(&out, result == 0 ? LOAD_GOOD : result == ERR_DENIED ? LOAD_UNCONFIRMED : LOAD_BAD);
-    if (result == 0)
+    if (result == 0) {
+        shout(l.policy);
         put_bundle(&l, &out);
-    else
+    } else {
         buf_put(&out, buf_view(&l.why));
+    }
     if (!buf_ok(&out) || file_write(PARENT_FD, buf_view(&out)) != 0)
         return 1;
     return 0;

@@ -272,7 +272,31 @@ static bool send_control_uids(const struct parent *p, struct process *of) {
     return true;
 }
 
+/* Nobody but egress reads or writes it; that it has its size is all that others rely on. */
+static int make_ledger(void) {
+    int fd = memfd_create("grants", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd >= 0 && ftruncate(fd, (off_t)CHILD_LEDGER_SIZE) == 0 &&
+        fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* The same for each egress of the lane, so that a death forgets nothing. */
+static bool send_ledger(struct process *of) {
+    if (of->ledger < 0)
+        of->ledger = make_ledger();
+    int fd = of->ledger >= 0 ? fcntl(of->ledger, F_DUPFD_CLOEXEC, 0) : -1;
+    if (fd < 0)
+        return complain("the memory for the uses of grants", "cannot be made");
+    send_file(of, "grants", fd);
+    return true;
+}
+
 bool place_files(const struct parent *p, struct process *of) {
+    if (of->role == ROLE_EGRESS)
+        return send_ledger(of);
     if (of->role == ROLE_CA)
         return send_ca(p, of);
     if (of->role == ROLE_BROKER)

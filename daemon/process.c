@@ -44,7 +44,7 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     of->parent = p;
     of->role = role;
     of->lane = lane;
-    of->lane_fd = -1;
+    of->lane_fd = of->ledger = -1;
     of->audit_read = pair[0];
     of->audit_write = pair[1];
     buf_init(&of->key, 1024);

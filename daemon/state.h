@@ -45,7 +45,8 @@ struct process {
     struct buf key;    /* proxy: its public key */
     struct buf status; /* members it told for the ask in progress */
     bool told;
-    struct buf suspended;              /* egress: suspended.c */
+    struct buf suspended; /* egress: suspended.c */
+    int ledger; /* egress: what its sandboxes have used of their grants (places.c); outlives it */
     struct process *linked[LINKS_MAX]; /* those that share a channel with it now */
     struct process *next;
 };

@@ -140,20 +140,33 @@ static bool all_told(const struct parent *p) {
     return true;
 }
 
-/* Members of one object, which cannot end it or begin another: none of these outside of a string. */
-static bool is_flat(struct view members) {
+enum { DEPTH_MAX = 4 };
+
+/* Members of one object, which cannot end it or begin another: what they open they close. */
+static bool is_closed(struct view members) {
+    uint8_t open[DEPTH_MAX];
+    size_t depth = 0;
     bool quoted = false;
     for (size_t i = 0; i < members.n; i++) {
-        if (quoted && members.p[i] == '\\' && i + 1 < members.n)
+        uint8_t c = members.p[i];
+        if (c < 0x20 || c > 0x7e)
+            return false;
+        if (quoted && c == '\\' && i + 1 < members.n)
             i++;
-        else if (members.p[i] == '"')
+        else if (c == '"')
             quoted = !quoted;
-        else if (!quoted && strchr("{}[]\\", members.p[i]))
+        else if (!quoted && (c == '{' || c == '[')) {
+            if (depth == DEPTH_MAX)
+                return false;
+            open[depth++] = c == '{' ? '}' : ']';
+        } else if (!quoted && (c == '}' || c == ']')) {
+            if (depth == 0 || open[--depth] != c)
+                return false;
+        } else if (!quoted && c == '\\') {
             return false;
-        if (members.p[i] < 0x20 || members.p[i] > 0x7e)
-            return false;
+        }
     }
-    return !quoted;
+    return !quoted && depth == 0;
 }
 
 int status_take(struct process *of, struct message *m) {
@@ -165,7 +178,7 @@ int status_take(struct process *of, struct message *m) {
     if (!p->has_status_ask || m->id != p->status_ask)
         return 0;
     buf_reset(&of->status);
-    if (is_flat(members))
+    if (is_closed(members))
         buf_put(&of->status, members);
     of->told = true;
     if (all_told(p))

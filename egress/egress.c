@@ -14,6 +14,7 @@
 #include "egress/lane_messages.h"
 #include "egress/lease.h"
 #include "egress/suspension.h"
+#include "egress/tally.h"
 #include "egress/tunnel.h"
 #include "http/http1.h"
 #include "http/tls.h"
@@ -214,6 +215,13 @@ static int on_generation(void *ctx, uint32_t number, struct view text) {
     return 0;
 }
 
+static int on_file(void *ctx, struct view name, int fd) {
+    if (view_equal(name, VIEW("grants")))
+        return tally_attach(ctx, fd);
+    close(fd);
+    return ERR_BAD;
+}
+
 static int on_suspended(void *ctx, struct view list) {
     return suspension_take(ctx, list);
 }
@@ -250,15 +258,18 @@ static void on_status(void *ctx, struct buf *out) {
                "\"arena_bytes\":%zu,\"audit\":%s",
                (unsigned long long)l->requests, (unsigned long long)l->refusals, exchange_count(l),
                open, idle, secret_in_use(), trail_ready(l) ? "true" : "false");
+    json_put_number(out, "observed", l->observed);
     if (suspension_count(l) > 0)
         json_put_text(out, "trouble",
                       VIEW("a sandbox is suspended, because its answers held many parts of a "
                            "credential: `exeat log --json` has the event sandbox_suspended"));
+    tally_put_status(l, out);
 }
 
 static const struct child_ops ops = {
     .on_peer = on_peer,
     .on_peer_gone = on_peer_gone,
+    .on_file = on_file,
     .on_generation = on_generation,
     .on_commit = on_commit,
     .on_suspended = on_suspended,

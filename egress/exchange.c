@@ -108,6 +108,7 @@ static void exchange_free(struct exchange *ex) {
     inspection_free(ex->inspection);
     inspection_free(ex->decoding);
     reading_free(ex->reading);
+    tally_give(ex);
     share_give(l, ex->share, SHARE_EXCHANGES);
     share_give(l, ex->connection, SHARE_CONNECTIONS);
     guard_stream_free(&ex->guard);
@@ -265,9 +266,19 @@ static void set_deadline(struct exchange *ex) {
             loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
 }
 
+/* Refused where its grants have no room. */
+static bool take_from_grants(struct exchange *ex) {
+    enum reason why = tally_take(ex);
+    if (why != REASON_ALLOWED)
+        exchange_refuse(ex, why, (struct view){NULL, 0});
+    return why == REASON_ALLOWED;
+}
+
 void exchange_decided(struct exchange *ex) {
     set_deadline(ex);
     reading_stop(ex->reading);
+    if (!take_from_grants(ex))
+        return;
     exchange_invite(ex);
     if (send_held(ex))
         send_connect(ex, false);
@@ -288,6 +299,8 @@ static void begin(struct exchange *ex) {
         reading_begin(ex);
         return;
     }
+    if (!take_from_grants(ex))
+        return;
     exchange_invite(ex);
     send_connect(ex, false);
 }
@@ -467,6 +480,7 @@ void exchange_restart(struct exchange *ex, bool fresh) {
 /* A newer policy asks of the body what is not known. No byte has left: all that came of it is here. */
 static void read_again(struct exchange *ex) {
     withdraw(ex);
+    tally_give(ex);
     inspection_free(ex->inspection);
     ex->inspection = NULL;
     ex->body_offered = ex->body_cleared = 0;
@@ -592,20 +606,28 @@ void exchange_writable(struct exchange *ex) {
 
 struct visit {
     struct lane *lane;
-    uint64_t now;
+    uint64_t now, seconds; /* monotonic nanoseconds; since 1970 */
     struct exchange *found;
 };
+
+/* A grant that it was sent by. */
+static bool has_ended(const struct exchange *ex, uint64_t seconds) {
+    return ex->taken.until && seconds >= ex->taken.until;
+}
 
 static void find_late(void *ctx, uint32_t id, void *object) {
     struct visit *v = ctx;
     struct exchange *ex = object;
     (void)id;
-    if (ex->deadline <= v->now || ex->last_deadline <= v->now)
+    if (ex->deadline <= v->now || ex->last_deadline <= v->now || has_ended(ex, v->seconds))
         v->found = ex;
 }
 
-static void refuse_late(struct exchange *ex) {
-    if (ex->undecided && (ex->body_ended || ex->request.framing == FRAMING_NONE))
+static void refuse_late(struct exchange *ex, uint64_t seconds) {
+    if (has_ended(ex, seconds)) {
+        ex->verdict.at = ex->taken.ends;
+        exchange_refuse(ex, REASON_GRANT_ENDED, (struct view){NULL, 0});
+    } else if (ex->undecided && (ex->body_ended || ex->request.framing == FRAMING_NONE))
         exchange_refuse(ex, REASON_INSPECT_UNAVAILABLE, VIEW("the body was not read in time"));
     else if (ex->state == EXCHANGE_RECORDING)
         exchange_refuse(ex, REASON_AUDIT_UNAVAILABLE, VIEW("the record was not taken in time"));
@@ -619,7 +641,7 @@ static void refuse_late(struct exchange *ex) {
 
 static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
     struct lane *l = ctx;
-    struct visit v = {l, loop_now(l->loop), NULL};
+    struct visit v = {l, loop_now(l->loop), clock_wall() / SECOND, NULL};
     (void)fd;
     (void)what;
     if (!l->now)
@@ -628,7 +650,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
         v.found = NULL;
         table_each(&l->exchanges, find_late, &v);
         if (v.found)
-            refuse_late(v.found);
+            refuse_late(v.found, v.seconds);
     } while (v.found);
     upstream_sweep(l, v.now);
     lease_sweep(l, v.now);
@@ -644,7 +666,7 @@ static void find_crowded(void *ctx, uint32_t id, void *object) {
 }
 
 void exchange_resume_all(struct lane *l) {
-    struct visit v = {l, 0, NULL};
+    struct visit v = {.lane = l};
     if (!l->crowded)
         return;
     l->crowded = false;
@@ -694,6 +716,12 @@ static void judge_again(struct exchange *ex) {
                               : VIEW("its sandbox or its token is no longer valid"));
         return;
     }
+    /* One that is undecided takes from its grants when it is decided. */
+    enum reason room = reading ? REASON_ALLOWED : tally_move(ex);
+    if (room != REASON_ALLOWED) {
+        exchange_refuse(ex, ex->decided ? REASON_CUT : room, VIEW("its grant has no room left"));
+        return;
+    }
     if (ex->status && !ex->guard.set && lease_guard(l, view_str(ex->sandbox))) {
         exchange_refuse(ex, REASON_CUT, VIEW("not scanned, and its sandbox has a credential now"));
         return;
@@ -717,7 +745,7 @@ static void judge_again(struct exchange *ex) {
 }
 
 void exchange_judge_all(struct lane *l) {
-    struct visit v = {l, 0, NULL};
+    struct visit v = {.lane = l};
     do {
         v.found = NULL;
         table_each(&l->exchanges, find_older, &v);

@@ -17,6 +17,7 @@
 #include "egress/guard.h"
 #include "egress/inspection.h"
 #include "egress/lease.h"
+#include "egress/tally.h"
 #include "egress/trail.h"
 #include "egress/upstream.h"
 #include "http/message.h"
@@ -60,7 +61,8 @@ struct exchange {
     uint32_t tunnel;
     bool tls;
     struct share *share,
-        *connection; /* its part of exchanges; of connections, outside of a tunnel */
+        *connection;    /* its part of exchanges; of connections, outside of a tunnel */
+    struct taken taken; /* of its grants, once it is decided */
 
     /* the record (trail.c) */
     struct trail trail;

@@ -148,6 +148,42 @@ static int issued_build(struct generation *g, struct view registry) {
     return rest.n == 0 ? 0 : ERR_BAD;
 }
 
+/* ---- grants ---- */
+
+_Static_assert(sizeof *((struct generation *)0)->grants == DIGEST_SIZE, "a digest");
+
+static int digest_grants(struct generation *g) {
+    size_t n = policy_grants(g->policy);
+    struct buf identity;
+    int result = 0;
+    g->grants = calloc(n + 1, DIGEST_SIZE);
+    if (!g->grants)
+        return ERR_MEMORY;
+    buf_init(&identity, 2 * POLICY_TEXT_MAX);
+    for (size_t i = 0; i < n && result == 0; i++) {
+        const struct grant *grant = policy_grant_at(g->policy, i);
+        if (!grant)
+            continue;
+        buf_reset(&identity);
+        grant_put_identity(grant, &identity);
+        digest_sha256(buf_view(&identity), g->grants[i]);
+        result = buf_ok(&identity) ? 0 : ERR_MEMORY;
+    }
+    buf_free(&identity);
+    return result;
+}
+
+const uint8_t *generation_grant(const struct generation *g, const struct grant *grant) {
+    return g->grants[grant_index(grant)];
+}
+
+bool generation_grants(const struct generation *g, const uint8_t *digest) {
+    for (size_t i = 0; i < policy_grants(g->policy); i++)
+        if (policy_grant_at(g->policy, i) && memcmp(g->grants[i], digest, DIGEST_SIZE) == 0)
+            return true;
+    return false;
+}
+
 /* ---- generations ---- */
 
 static char *copy_text(struct view v) {
@@ -179,7 +215,9 @@ static int compile(struct generation *g, const struct bundle *b, uint32_t lane,
     free(errors);
     if (result != 0)
         return result;
-    result = build_trusts(g, b, before);
+    result = digest_grants(g);
+    if (result == 0)
+        result = build_trusts(g, b, before);
     if (result != 0)
         return result;
     return issued_build(g, b->registry);
@@ -222,6 +260,7 @@ void generation_drop(struct generation *g) {
     free(g->names);
     free(g->issued);
     free(g->strings);
+    free(g->grants);
     free(g);
 }
 

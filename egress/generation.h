@@ -26,6 +26,7 @@ struct generation {
     struct issued *issued; /* the registry, as a hash table */
     size_t n_issued;       /* a power of two */
     char *strings;         /* what the entries' views point into */
+    uint8_t (*grants)[32]; /* digests of their identities, by index */
 };
 
 /*
@@ -42,6 +43,10 @@ void generation_drop(struct generation *g); /* NULL is fine */
 struct tls_client *generation_tls(const struct generation *g);
 /* Those of `upstream ca`; NULL: the service has none of its own. The same bytes keep the same pointer. */
 struct tls_client *generation_own_tls(const struct generation *g, const struct service *s);
+/* The digest (DIGEST_SIZE bytes) of a grant's identity: that of the same grant is the same in every generation. */
+const uint8_t *generation_grant(const struct generation *g, const struct grant *grant);
+/* Whether one of its grants with terms has this digest. */
+bool generation_grants(const struct generation *g, const uint8_t *digest);
 /* Whether the lane serves this sandbox. */
 bool generation_has(const struct generation *g, struct view sandbox);
 /* Who a placeholder was issued to and for what; false when nobody, or nobody any more. */

@@ -13,6 +13,8 @@
 struct exchange;
 struct upstream;
 struct share;
+struct tally;
+struct ledger;
 
 /* What of a lane's limits is shared out among its sandboxes. */
 enum share_of {
@@ -75,6 +77,10 @@ struct lane {
     struct suspension *suspensions;
     uint64_t begun_again; /* monotonic nanoseconds; 0: no egress of this lane was there before */
 
+    /* tally.c */
+    struct ledger *ledger; /* NULL: the parent did not hand it over */
+    struct tally *tallies[256];
+
     /* upstream.c */
     struct upstream *idle_newest, *idle_oldest;
     struct upstream *idle[1024]; /* the same by key */
@@ -97,7 +103,7 @@ struct lane {
     uint32_t last_job;
 
     /* counters for status */
-    uint64_t requests, refusals, masked;
+    uint64_t requests, refusals, masked, observed;
 };
 
 /* Limit of the generation in use. */

@@ -23,12 +23,17 @@ static void add_challenge(struct refusal *r) {
     } challenges[] = {
         {401, VIEW("www-authenticate"), VIEW("Basic realm=\"exeat: use your placeholder\"")},
         {407, VIEW("proxy-authenticate"), VIEW("Basic realm=\"exeat\"")},
-        {429, VIEW("retry-after"), VIEW("10")},
         {503, VIEW("retry-after"), VIEW("1")},
     };
     for (size_t i = 0; i < sizeof challenges / sizeof *challenges; i++)
         if (challenges[i].status == r->head.status)
             add(r, challenges[i].name, challenges[i].value);
+}
+
+/* Where nobody knows better, in ten seconds. */
+static void add_retry_after(struct refusal *r, uint32_t seconds) {
+    snprintf(r->retry_after, sizeof r->retry_after, "%u", seconds ? seconds : 10);
+    add(r, VIEW("retry-after"), view_str(r->retry_after));
 }
 
 /* The rule's file without its folders: the sandbox need not know where the operator keeps it. */
@@ -80,6 +85,8 @@ void refusal_make(struct refusal *r, const struct trail *t, bool basic_challenge
     add(r, VIEW("cache-control"), VIEW("no-store"));
     add(r, VIEW("exeat-refusal"), view_str(r->line));
     add_challenge(r);
+    if (r->head.status == 429)
+        add_retry_after(r, t->retry_after);
 }
 
 void refusal_free(struct refusal *r) {

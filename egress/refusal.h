@@ -11,7 +11,7 @@
 struct refusal {
     struct answer_head head; /* views point into storage */
     struct buf body;
-    char line[300];
+    char line[300], retry_after[16];
 };
 
 /*

@@ -203,16 +203,6 @@ static bool find_materials(struct exchange *ex) {
     return elsewhere;
 }
 
-/* Terms of grants that nobody counts yet, and observing that nobody tells of yet. */
-static void refuse_unoffered(struct verdict *v) {
-    if (!v->allow || (v->n_grants == 0 && v->observed == REASON_ALLOWED))
-        return;
-    v->allow = false;
-    v->reason = v->observed != REASON_ALLOWED ? v->observed : REASON_NOT_OFFERED;
-    v->swap = -1;
-    v->swaps = 0;
-}
-
 void request_judge(struct exchange *ex) {
     bool elsewhere = find_materials(ex);
     struct request_facts facts = {.sandbox = view_str(ex->sandbox),
@@ -225,7 +215,8 @@ void request_judge(struct exchange *ex) {
                                   .fields = ex->request.fields.at,
                                   .n_fields = ex->request.fields.n,
                                   .length_known = ex->request.framing != FRAMING_CHUNKED,
-                                  .length = ex->request.length};
+                                  .length = ex->request.length,
+                                  .now = clock_wall() / UINT64_C(1000000000)};
     const struct policy *p = ex->generation->policy;
     ex->undecided = false;
     if (policy_body_needs(p, &facts, &ex->needs)) {
@@ -233,7 +224,6 @@ void request_judge(struct exchange *ex) {
         ex->undecided = facts.body == NULL;
     }
     ex->verdict = policy_judge(p, &facts);
-    refuse_unoffered(&ex->verdict);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
         ex->verdict.reason = REASON_BROKER_UNAVAILABLE;

@@ -198,6 +198,8 @@ int send_body(struct exchange *ex, struct view piece) {
         return 0;
     }
     enum reason why = chosen ? REASON_ALLOWED : choose_scan(ex);
+    if (why == REASON_ALLOWED && !tally_take_body(ex, piece.n))
+        why = REASON_GRANT_BYTES;
     if (why != REASON_ALLOWED)
         return refuse_body(ex, why, (struct view){NULL, 0});
     send_offer(ex);
@@ -340,6 +342,9 @@ static enum reason serialise(struct exchange *ex, struct lease *lease) {
 static int record_allow(struct exchange *ex) {
     struct upstream *u = ex->upstream;
     ex->trail.verdict = ex->verdict;
+    for (size_t i = 0; i < ex->taken.n; i++)
+        ex->trail.grants[i] = grant_position(ex->taken.grants[i]);
+    ex->trail.n_grants = ex->taken.n;
     ex->trail.generation = ex->generation->number;
     ex->trail.address = view_str(u->address);
     ex->trail.aliases = view_str(u->aliases);
@@ -347,12 +352,15 @@ static int record_allow(struct exchange *ex) {
     ex->trail.asn = view_str(u->asn);
     int result =
         ex->decided ? trail_again(ex->lane, &ex->trail) : trail_decide(ex->lane, &ex->trail, 0);
+    ex->lane->observed += !ex->decided && ex->verdict.observed != REASON_ALLOWED;
     ex->decided = ex->decided || result == 0;
     return result;
 }
 
 void send_launch(struct exchange *ex, struct lease *lease) {
     enum reason why = serialise(ex, lease);
+    if (why == REASON_ALLOWED && !tally_take_head(ex, buf_len(&ex->head)))
+        why = REASON_GRANT_BYTES;
     if (why == REASON_ALLOWED && record_allow(ex) != 0)
         why = REASON_AUDIT_UNAVAILABLE;
     if (why != REASON_ALLOWED) {
@@ -365,6 +373,7 @@ void send_launch(struct exchange *ex, struct lease *lease) {
 
 void send_begin(struct exchange *ex) {
     ex->state = EXCHANGE_RELAYING;
+    ex->taken.sent = true;
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     http1_expect(ex->upstream->answers, view_equal(ex->request.method, VIEW("HEAD")));
     send_pump(ex);

@@ -56,7 +56,7 @@ static size_t put_number(char *text, size_t n, uint32_t number) {
     return n + 1 + digits_write(number, 10, text + n + 1);
 }
 
-static void put_rule(struct record *r, const struct position *at) {
+static void put_rule(struct record *r, enum record_field field, const struct position *at) {
     char text[PATH_MAX + 32];
     if (!at->file)
         return;
@@ -64,7 +64,22 @@ static void put_rule(struct record *r, const struct position *at) {
     view_copy(file, text);
     size_t n = put_number(text, file.n, at->line);
     n = put_number(text, n, at->column);
-    record_text(r, FIELD_RULE, view_of(text, n));
+    record_text(r, field, view_of(text, n));
+}
+
+/* Nearly always one: a layer is seldom all that says how much. */
+static void put_grants(struct record *r, const struct trail *t) {
+    struct buf text;
+    if (t->n_grants == 1)
+        put_rule(r, FIELD_GRANT, &t->grants[0]);
+    if (t->n_grants < 2)
+        return;
+    buf_init(&text, RECORD_TEXT_MAX);
+    for (size_t i = 0; i < t->n_grants; i++)
+        buf_printf(&text, "%s%s:%u:%u", i ? ", " : "", t->grants[i].file, t->grants[i].line,
+                   t->grants[i].column);
+    record_text(r, FIELD_GRANT, buf_view(&text));
+    buf_free(&text);
 }
 
 /* The n-th, from 1. Where a credential stands for other operations only, what was allowed is plain. */
@@ -203,7 +218,11 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
     record_str(r, FIELD_VERDICT, v->allow ? "allow" : "deny");
     record_str(r, FIELD_REASON, reason_info(v->reason)->code);
     record_text(r, FIELD_DETAIL, detail_of(l, t));
-    put_rule(r, &v->at);
+    put_rule(r, FIELD_RULE, &v->at);
+    if (v->allow && v->observed != REASON_ALLOWED)
+        record_str(r, FIELD_OBSERVED, reason_info(v->observed)->code);
+    if (v->allow)
+        put_grants(r, t);
     if (v->service)
         record_text(r, FIELD_SERVICE, service_name(v->service));
     if (v->operation)

@@ -19,6 +19,9 @@ struct trail {
     const struct target *target;
     const struct materials *materials;
     struct verdict verdict;
+    struct position grants[LAYERS_MAX]; /* those with limits that it is sent by */
+    size_t n_grants;
+    uint32_t retry_after; /* seconds, of a refusal; 0: not known */
     bool tls;
     uint32_t generation;
     uint64_t started; /* monotonic nanoseconds */

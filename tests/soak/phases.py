@@ -181,6 +181,8 @@ AWAY = {"broker": "broker_unavailable", "ca": "ca_unavailable", "dialer": "diale
 # name_not_resolved: a dialer without descriptors cannot ask.
 ALL_AWAY = set(AWAY.values()) | {"inspect_unavailable", "name_not_resolved", "too_many", "broken"}
 LANE = {"broken", "not_ready"}
+# In a long run a role stands still for longer than its peers wait.
+LATE = {"connect_timeout", "request_timeout"}
 
 
 def shared(role):
@@ -198,7 +200,7 @@ PHASES = [
     Phase("kill dialer", 2, kill("dialer"), shared("dialer"), shared("dialer"), False),
     Phase("kill audit", 2, kill("audit"), shared("audit"), shared("audit"), False),
     Phase("kill control", 2, kill("control"), set(), set(), True),
-    Phase("freeze each role", 4, freeze, ALL_AWAY, ALL_AWAY, False),
+    Phase("freeze each role", 4, freeze, ALL_AWAY | LATE, ALL_AWAY | LATE, False),
     Phase("no descriptors, lane", 3, starve("nofile", descriptors, *OWN_ROLES), ALL_AWAY | LANE, set(), True),
     Phase("no descriptors, shared", 4, starve("nofile", descriptors, *SHARED_ROLES), ALL_AWAY, ALL_AWAY, False),
     Phase("no memory, lane", 3, starve("as", address_space, *OWN_ROLES), ALL_AWAY | LANE, set(), True),

@@ -27,8 +27,8 @@ struct peer {
     int fd;
     struct event *readable;
     uint64_t acked_epoch, acked;
-    char told;      /* 'D' or 'U'; 0: nothing yet */
-    bool retired;   /* a new socket of the same producer waits behind this one */
+    char told;    /* 'D' or 'U'; 0: nothing yet */
+    bool retired; /* the producer is dead; a new socket of its successor may wait behind this one */
     size_t in_hand; /* packets that were read, and stay in the kernel until they are written */
     struct peer *next;
 };
@@ -357,17 +357,20 @@ static struct peer *peer_new(struct audit *a, enum role role, uint32_t lane, str
     return p;
 }
 
+static void peer_retire(struct peer *p) {
+    p->retired = true;
+    event_del(p->readable);
+    if (!p->audit->down)
+        drain(p);
+}
+
 /* Producers of the same name that were there before are dead. */
 static void retire(struct audit *a, const char *origin) {
     struct peer *next;
     for (struct peer *p = a->peers; p; p = next) {
         next = p->next;
-        if (strcmp(p->origin, origin) != 0)
-            continue;
-        p->retired = true;
-        event_del(p->readable);
-        if (!a->down)
-            drain(p);
+        if (strcmp(p->origin, origin) == 0)
+            peer_retire(p);
     }
 }
 
@@ -392,14 +395,14 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
     return 0;
 }
 
+/* For good, with its lane. */
 static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
-    struct audit *a = ctx;
-    struct record *r = event_of(a, "role_lost");
-    char name[32];
-    /* Its socket is read to the end: what it wrote before it died counts. */
-    snprintf(name, sizeof name, lane ? "%s %u" : "%s", role_name(role), lane);
-    record_str(r, FIELD_PRODUCER, name);
-    event_put(a);
+    struct peer *next;
+    for (struct peer *p = ((struct audit *)ctx)->peers; p; p = next) {
+        next = p->next;
+        if (p->role == role && p->lane == lane && !p->retired)
+            peer_retire(p);
+    }
 }
 
 static int on_generation(void *ctx, uint32_t generation, struct view text) {

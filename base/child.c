@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { NAME_MAX_BYTES = 256, TEXT_MAX = 64 << 20, HEAD_TEXT_MAX = 2048 };
+enum { NAME_MAX_BYTES = 256, TEXT_MAX = 64 << 20, HEAD_TEXT_MAX = 2048, LANE_TEXT_MAX = 512 };
 
 struct child {
     struct loop *loop;
@@ -205,6 +205,17 @@ static int take_suspended(void *ctx, struct channel *ch, struct message *m) {
     return c->ops.on_suspended ? c->ops.on_suspended(c->ctx, m->body) : ERR_BAD;
 }
 
+static int take_lane(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint8_t news = read_u8(&r);
+    struct view text = read_block(&r, LANE_TEXT_MAX);
+    if (!read_done(&r) || news >= LANE_NEWS_COUNT || !c->ops.on_lane)
+        return ERR_BAD;
+    return c->ops.on_lane(c->ctx, m->id, (enum lane_news)news, text);
+}
+
 static const struct channel_rule rules[] = {
     {PARENT_PEER, CHANNEL_FD, 512, take_peer, "parent peer"},
     {PARENT_PEER_GONE, 0, 16, take_peer_gone, "parent peer gone"},
@@ -217,6 +228,7 @@ static const struct channel_rule rules[] = {
     {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
     {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},
     {PARENT_SUSPENDED, CHANNEL_ONCE, CHILD_SUSPENDED_MAX, take_suspended, "parent suspended"},
+    {PARENT_LANE, 0, LANE_TEXT_MAX + 8, take_lane, "parent lane"},
     {PARENT_HEAD_ASK, 0, 0, take_head_ask, "parent head ask"},
 };
 

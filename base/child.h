@@ -31,6 +31,8 @@ enum parent_message {
     /* to an egress that follows another, before its first generation: of each ROLE_SUSPENDED of the lane
      * that still counts its body, one after another */
     PARENT_SUSPENDED = 12,
+    PARENT_LANE =
+        13, /* to attach: u8 enum lane_news, block text; the id is that of ROLE_LANE_ADD */
 };
 
 /* role to parent */
@@ -46,6 +48,13 @@ enum role_message {
     ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
     /* egress: u64 monotonic nanoseconds, block sandbox: it is suspended until then, also by the next egress */
     ROLE_SUSPENDED = 10,
+    /*
+     * attach: wants a lane; u32 uid of whose it is, u8 how many listeners follow, block sandbox. The id
+     * is attach's name for it, and none that it has given before.
+     */
+    ROLE_LANE_ADD = 11,
+    ROLE_LANE_LISTENER = 12, /* attach: fd; a listening socket of the lane with this id */
+    ROLE_LANE_END = 13,      /* attach: the lane with this id is wanted no more */
     ROLE_HEAD = 9, /* audit: u8 err (0 or -code), block: head.json or a sentence; id of the ask */
 };
 
@@ -54,6 +63,13 @@ enum role_message {
 
 /* The memory in which a lane counts what is used of grants (egress/tally.h): the file "grants" of its egress. */
 #define CHILD_LEDGER_SIZE ((size_t)1 << 20)
+
+enum lane_news {
+    LANE_ADDED, /* it is being made */
+    LANE_UP,    /* it serves */
+    LANE_ENDED, /* or never began; the text says why */
+    LANE_NEWS_COUNT
+};
 
 enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD };
 
@@ -81,6 +97,7 @@ struct child_ops {
     void (*on_status)(void *ctx, struct buf *out);
     int (*on_answer)(void *ctx, uint32_t id, int code, struct view text);
     int (*on_suspended)(void *ctx, struct view list);
+    int (*on_lane)(void *ctx, uint32_t id, enum lane_news news, struct view text);
     /* Appends the newest signed head, or a sentence when it returns an error. */
     int (*on_head)(void *ctx, struct buf *out);
 };

@@ -44,6 +44,9 @@ enum limit {
     LIMIT_POOL_SIZE,          /* idle upstream connections of a lane */
     LIMIT_UPSTREAMS,          /* open upstream connections of a lane to one authority */
     LIMIT_CERTIFICATES,       /* in an upstream's chain */
+    /* attached sandboxes */
+    LIMIT_ATTACHED,      /* sandboxes attached at once */
+    LIMIT_ATTACHED_USER, /* of one user */
     /* secrets */
     LIMIT_LEASE_TIME,      /* seconds a secret is lent to a lane */
     LIMIT_GUARD_TIME,      /* seconds after the last use that answers are scanned for it */

@@ -51,6 +51,8 @@ static const struct {
     {ROLE_AUDIT, RECEIVE_FD | SEND | FILES | LOOK, true, "owns the audit directory"},
     {ROLE_CONTROL, ACCEPT | RECEIVE_FD | SEND_FD | SEND | OPTIONS, false,
      "accepts the operator's connections and passes descriptors to broker"},
+    {ROLE_ATTACH, ACCEPT | RECEIVE_FD | SEND_FD | SEND | OPTIONS, false,
+     "accepts users' connections and passes their listeners to the parent"},
 };
 
 /* Everybody: memory, time, the event loop, and what they already hold open. */

@@ -16,6 +16,7 @@ enum role {
     ROLE_DIALER,  /* resolves names and connects outward */
     ROLE_AUDIT,   /* appends, chains and signs records */
     ROLE_CONTROL, /* serves the operator's socket */
+    ROLE_ATTACH,  /* serves the socket that sandboxes are attached at, if there is one */
     ROLE_LOAD,    /* reads and checks configuration and policy, then exits */
     ROLE_COUNT
 };
@@ -32,7 +33,7 @@ struct role_args {
     const char *directory;             /* the one directory a broker or audit owns, else NULL */
     const char *geo_country, *geo_asn; /* dialer: databases to map before narrowing, or NULL */
     uint16_t
-        listeners; /* proxy, control: how many listening descriptors stand from LISTENER_FD on */
+        listeners; /* proxy, control, attach: how many listening descriptors stand from LISTENER_FD on */
     const char *misbehave; /* hostile builds only: what to do wrong */
     bool debug;            /* log debug lines */
 };
@@ -43,7 +44,7 @@ enum {
     LANE_FD = 4,   /* proxy and inspect: the channel to their egress, read with read() */
     RUNNING_FD =
         4, /* load: the text of the running generation, if the new one is compared with it */
-    LISTENER_FD = 5, /* proxy and control: first listener */
+    LISTENER_FD = 5, /* proxy, control and attach: first listener */
 };
 
 #endif

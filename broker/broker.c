@@ -21,8 +21,8 @@ struct broker {
     struct child *child;
     struct custody custody;
     struct lender *lender;
-    struct desk *desk;
-    struct mandate *next; /* accepted, not yet in use */
+    struct desk *desk, *attach; /* control's, attach's */
+    struct mandate *next;       /* accepted, not yet in use */
 };
 
 /* ---- the registry ---- */
@@ -53,6 +53,11 @@ static void on_bad_control(void *ctx) {
     child_bad_peer(b->child, ROLE_CONTROL, 0);
 }
 
+static void on_bad_attach(void *ctx) {
+    struct broker *b = ctx;
+    child_bad_peer(b->child, ROLE_ATTACH, 0);
+}
+
 /* ---- the parent ---- */
 
 static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
@@ -63,6 +68,8 @@ static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, i
         return lender_add(b->lender, lane, fd);
     case ROLE_CONTROL:
         return desk_attach(b->desk, fd);
+    case ROLE_ATTACH:
+        return desk_attach(b->attach, fd);
     case ROLE_AUDIT:
         return journal_attach(b->custody.journal, fd);
     default:
@@ -111,6 +118,7 @@ static void on_in_use(void *ctx, uint32_t generation) {
     struct broker *b = ctx;
     (void)generation;
     desk_committed(b->desk);
+    desk_committed(b->attach);
 }
 
 static void on_commit(void *ctx, uint32_t generation) {
@@ -161,14 +169,16 @@ struct broker *broker_new(struct loop *l, const struct role_args *args) {
     struct broker *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;
-    struct desk_hooks hooks = {send_registry, on_recall, on_bad_control, b};
+    struct desk_hooks hooks = {send_registry, on_recall, on_bad_control, b},
+                      attach_hooks = {send_registry, on_recall, on_bad_attach, b};
     b->custody.directory = args->directory;
     strcpy(b->custody.why, "the vault key has not come yet");
     b->custody.journal = journal_new(l);
     b->lender = lender_new(l, &b->custody, on_bad_lane, b);
-    b->desk = desk_new(l, &b->custody, &hooks);
+    b->desk = desk_new(l, &b->custody, &hooks, true);
+    b->attach = desk_new(l, &b->custody, &attach_hooks, false);
     b->child = child_new(l, args, &ops, b);
-    if (!b->custody.journal || !b->lender || !b->desk || !b->child) {
+    if (!b->custody.journal || !b->lender || !b->desk || !b->attach || !b->child) {
         broker_free(b);
         return NULL;
     }
@@ -180,6 +190,7 @@ void broker_free(struct broker *b) {
     if (!b)
         return;
     desk_free(b->desk);
+    desk_free(b->attach);
     lender_free(b->lender);
     child_free(b->child);
     mandate_free(b->next);

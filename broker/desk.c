@@ -11,9 +11,10 @@
 
 enum {
     JOBS_MAX = 32,
-    READ_SECONDS = 60,  /* a person pastes a key within it */
-    COPY_SECONDS = 120, /* a backup over a slow pipe */
-    WAIT_FACTOR = 4,    /* times LIMIT_ASK_TIME, for a whole round of generations */
+    ATTACH_JOBS_MAX = 8192, /* all that are attached may end at once */
+    READ_SECONDS = 60,      /* a person pastes a key within it */
+    COPY_SECONDS = 120,     /* a backup over a slow pipe */
+    WAIT_FACTOR = 4,        /* times LIMIT_ASK_TIME, for a whole round of generations */
     KEY_TEXT_MAX = 2 * SEAL_KEY_SIZE + 1,
     DEFAULT_ASK_TIME = 5,
 };
@@ -34,7 +35,8 @@ struct desk {
     struct loop *loop;
     struct custody *custody;
     struct desk_hooks hooks;
-    struct channel *control;
+    bool whole;
+    struct channel *control; /* or attach */
     struct job *jobs;
     size_t n_jobs;
 };
@@ -42,7 +44,8 @@ struct desk {
 /* ---- jobs ---- */
 
 static struct job *job_new(struct desk *o, const struct request *r, uint32_t id) {
-    struct job *j = o->n_jobs < JOBS_MAX ? calloc(1, sizeof *j) : NULL;
+    size_t most = o->whole ? JOBS_MAX : ATTACH_JOBS_MAX;
+    struct job *j = o->n_jobs < most ? calloc(1, sizeof *j) : NULL;
     if (!j)
         return NULL;
     *j = (struct job){.owner = o, .request = *r, .id = id, .next = o->jobs};
@@ -308,6 +311,11 @@ static const struct channel_rule control_rules[] = {
     {BROKER_CANCEL, 0, 0, take_cancel, "cancel"},
 };
 
+static const struct channel_rule attach_rules[] = {
+    {BROKER_SANDBOX_ADD, 0, BROKER_ASK_MAX, take_request, "sandbox add"},
+    {BROKER_SANDBOX_REMOVE, 0, BROKER_ASK_MAX, take_request, "sandbox remove"},
+};
+
 static void detach(struct desk *o) {
     for (struct job *j = o->jobs, *next; j; j = next) {
         next = j->next;
@@ -317,10 +325,10 @@ static void detach(struct desk *o) {
     o->control = NULL;
 }
 
-static void on_control_closed(void *ctx, struct channel *ch, int why) {
+static void on_closed(void *ctx, struct channel *ch, int why) {
     struct desk *o = ctx;
     (void)ch;
-    log_warn("control's channel: %s", err_text(why));
+    log_warn("%s's channel: %s", o->whole ? "control" : "attach", err_text(why));
     detach(o);
     if (why == ERR_BAD || why == ERR_LIMIT)
         o->hooks.bad(o->hooks.ctx);
@@ -328,15 +336,19 @@ static void on_control_closed(void *ctx, struct channel *ch, int why) {
 
 int desk_attach(struct desk *o, int fd) {
     detach(o);
-    o->control = channel_new(o->loop, fd, control_rules,
-                             sizeof control_rules / sizeof *control_rules, 0, on_control_closed, o);
+    o->control = o->whole
+                     ? channel_new(o->loop, fd, control_rules,
+                                   sizeof control_rules / sizeof *control_rules, 0, on_closed, o)
+                     : channel_new(o->loop, fd, attach_rules,
+                                   sizeof attach_rules / sizeof *attach_rules, 0, on_closed, o);
     return o->control ? 0 : ERR_MEMORY;
 }
 
-struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks) {
+struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks,
+                      bool whole) {
     struct desk *o = calloc(1, sizeof *o);
     if (o)
-        *o = (struct desk){.loop = l, .custody = c, .hooks = *hooks};
+        *o = (struct desk){.loop = l, .custody = c, .hooks = *hooks, .whole = whole};
     return o;
 }
 

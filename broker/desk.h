@@ -1,5 +1,5 @@
 /*
- * The operator's desk: requests, as control passes them on: reads their descriptors,
+ * A desk: requests, as control passes the operator's on, or of attach: reads their descriptors,
  * has them done (broker/action.h), and answers. What changes the registry is
  * answered only once a generation that holds the new registry is in use, so
  * that who reads "added" can use what was added.
@@ -16,14 +16,16 @@ struct desk_hooks {
     void (*registry)(void *ctx);
     /* A secret was rotated, removed or restored: no lane may go on using it. */
     void (*recall)(void *ctx, struct view credential);
-    /* Control broke the contract; its channel is gone. */
+    /* The peer broke the contract; its channel is gone. */
     void (*bad)(void *ctx);
     void *ctx;
 };
 
-struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks);
+/* whole: for control, which may ask everything; else for attach, which may add and remove sandboxes. */
+struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks,
+                      bool whole);
 void desk_free(struct desk *o);
-/* Takes over control's channel; an earlier one and its requests end. ERR_MEMORY. */
+/* Takes over the peer's channel; an earlier one and its requests end. ERR_MEMORY. */
 MUST_USE int desk_attach(struct desk *o, int fd);
 /* A generation is in use: answers who waited for its registry. */
 void desk_committed(struct desk *o);

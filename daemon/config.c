@@ -307,8 +307,9 @@ static void check_whole(const struct config *c, const struct lexer *l) {
         errors_add(l->errors, l->token.at, "'state DIR' is missing");
     if (!c->policy)
         errors_add(l->errors, l->token.at, "'policy FILE' is missing");
-    if (!c->listeners)
-        errors_add(l->errors, l->token.at, "there is no 'listen': no sandbox could reach exeat");
+    if (!c->listeners && !c->attach.path)
+        errors_add(l->errors, l->token.at,
+                   "there is neither 'listen' nor 'attach': no sandbox could reach exeat");
 }
 
 static int set_paths(struct config_source *s) {
@@ -344,7 +345,7 @@ static int read_file(struct config_source *s, struct view text, const char *file
         {"geo", read_geo, false},        {"limit", config_limit, false},
         {"audit", read_audit, true},     {"uids", read_uids, true},
         {"vault", read_vault, true},     {"debug", read_debug, true},
-        {"reload", read_reload, true},
+        {"reload", read_reload, true},   {"attach", config_attach, true},
     };
     struct lexer l;
     lexer_init(&l, text, file, errors);

@@ -38,6 +38,21 @@ struct config_lane {
     struct config_lane *next;
 };
 
+/* Which sandboxes a user or a group may attach. */
+struct config_right {
+    struct attach_right who;
+    struct position at;
+    struct config_right *next;
+};
+
+/* The socket that sandboxes are attached at. */
+struct config_attach {
+    const char *path; /* NULL: there is none */
+    mode_t mode;
+    struct config_right *rights;
+    struct position at;
+};
+
 /* A PEM file of trust anchors. */
 struct config_trust {
     const char *path;
@@ -58,6 +73,7 @@ struct config {
     const char *control;
     uid_t *control_uids; /* besides root and the daemon's own user */
     size_t n_control_uids;
+    struct config_attach attach;
     struct config_listener *listeners;
     struct config_lane *lanes;
     size_t n_listeners, n_lanes;
@@ -98,6 +114,9 @@ void config_free(struct config *c);
  */
 MUST_USE int config_put_lanes(const struct config *c, const struct policy *p, struct buf *out,
                               struct policy_errors *errors);
+/* Appends who may attach what (bundle_put_right). ERR_BAD, with errors, as above. */
+MUST_USE int config_put_rights(const struct config *c, const struct policy *p, struct buf *out,
+                               struct policy_errors *errors);
 /* Appends the static hosts (bundle_put_host). */
 void config_put_hosts(const struct config *c, struct buf *out);
 /* Appends "address:port" of every TCP listener, as blocks (bundle.own_addresses). */

@@ -127,11 +127,8 @@ static int read_group(void *source, struct lexer *l, const struct token *at) {
     return 0;
 }
 
-static int read_mode(void *source, struct lexer *l, const struct token *at) {
-    struct config_source *s = source;
+int config_mode(struct lexer *l, mode_t *out) {
     struct token t;
-    if (check_unix(s, l, at) != 0)
-        return ERR_BAD;
     if (lexer_word(l, "an octal mode", &t) != 0)
         return ERR_BAD;
     unsigned mode = 0;
@@ -144,8 +141,13 @@ static int read_mode(void *source, struct lexer *l, const struct token *at) {
         errors_add(l->errors, t.at, "'%.*s' is no mode such as 0660", WORD_ARG(t.text));
         return ERR_BAD;
     }
-    s->listener->mode = (mode_t)mode;
+    *out = (mode_t)mode;
     return 0;
+}
+
+static int read_mode(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    return check_unix(s, l, at) != 0 ? ERR_BAD : config_mode(l, &s->listener->mode);
 }
 
 /* ---- where it listens ---- */
@@ -251,16 +253,16 @@ static void put_everybody(const struct config *c, const struct policy *p, struct
     }
 }
 
-static void check_names(const struct config_lane *lane, const struct policy *p,
+void config_check_names(struct view names, struct position at, const struct policy *p,
                         struct policy_errors *errors) {
-    struct view rest = lane->names, name;
+    struct view rest = names, name;
     while (lane_sandbox(&rest, &name)) {
         if (policy_has_sandbox(p, name))
             continue;
         struct guess g = guess_of(name);
         for (size_t i = 0; i < policy_sandboxes(p); i++)
             guess_offer(&g, policy_sandbox_at(p, i));
-        errors_add(errors, lane->at, "the policy has no sandbox '%.*s'%s", VIEW_ARG(name),
+        errors_add(errors, at, "the policy has no sandbox '%.*s'%s", VIEW_ARG(name),
                    guess_text(&g));
     }
 }
@@ -276,7 +278,7 @@ int config_put_lanes(const struct config *c, const struct policy *p, struct buf 
             put_everybody(c, p, &names);
             info.names = buf_view(&names);
         }
-        check_names(lane, p, errors);
+        config_check_names(lane->names, lane->at, p, errors);
         bundle_put_lane(out, &info);
     }
     bool good = buf_ok(&names) && buf_ok(out);

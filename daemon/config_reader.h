@@ -28,6 +28,13 @@ struct config_source {
 int config_path(struct config_source *s, struct lexer *l, const char *what, const char **out);
 /* The same for a Unix socket, whose path is short. */
 int config_socket(struct config_source *s, struct lexer *l, const char **out);
+/* Takes an octal mode. */
+int config_mode(struct lexer *l, mode_t *out);
+/* Reports each name, separated by SP, that the policy does not have. */
+void config_check_names(struct view names, struct position at, const struct policy *p,
+                        struct policy_errors *errors);
+/* A statement's reader: `attach ...`. */
+int config_attach(void *source, struct lexer *l, const struct token *at);
 /* A statement's reader: `listen ...`. */
 int config_listen(void *source, struct lexer *l, const struct token *at);
 /* `limit NAME VALUE`. */

@@ -1,17 +1,19 @@
 #include "daemon/links.h"
 
 #include "base/log.h"
+#include "daemon/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static const struct {
     enum role a, b;
 } table[] = {
-    {ROLE_EGRESS, ROLE_CA},
-    {ROLE_EGRESS, ROLE_BROKER},
-    {ROLE_EGRESS, ROLE_DIALER},
-    {ROLE_CONTROL, ROLE_BROKER},
+    {ROLE_EGRESS, ROLE_CA},      {ROLE_EGRESS, ROLE_BROKER}, {ROLE_EGRESS, ROLE_DIALER},
+    {ROLE_CONTROL, ROLE_BROKER}, {ROLE_ATTACH, ROLE_BROKER},
 };
 
 /* Those whose channel is made with the lane. */
@@ -100,20 +102,19 @@ static void hand_out_audit(struct process *of) {
     }
 }
 
-void links_make(struct process *of) {
-    struct parent *p = of->parent;
-    hand_out_audit(of);
-    for (struct process *x = p->processes; x; x = x->next)
-        for (struct process *y = x->next; y; y = y->next)
-            if (x->state == PROCESS_UP && y->state == PROCESS_UP && are_in_table(x, y) &&
-                !are_linked(x, y) && !are_linked(y, x))
-                connect_both(x, y);
+static void connect_with_all(struct process *of) {
+    for (struct process *each = of->parent->processes; each; each = each->next)
+        if (of->state == PROCESS_UP && each->state == PROCESS_UP && are_in_table(of, each) &&
+            !are_linked(of, each) && !are_linked(each, of))
+            connect_both(of, each);
 }
 
-static void forget(struct process *x, const struct process *y) {
-    for (size_t i = 0; i < LINKS_MAX; i++)
-        if (x->linked[i] == y)
-            x->linked[i] = NULL;
+void links_make(struct process *of) {
+    hand_out_audit(of);
+    connect_with_all(of);
+    /* Ca needs the key of a lane's proxy before it can serve its egress. */
+    if (of->role == ROLE_PROXY)
+        connect_with_all(process_find(of->parent, ROLE_EGRESS, of->lane));
 }
 
 static void tell_gone(struct process *to, const struct process *of) {
@@ -123,6 +124,43 @@ static void tell_gone(struct process *to, const struct process *of) {
     buf_put_u8(b, (uint8_t)of->role);
     buf_put_u32(b, of->lane);
     channel_end(to->channel);
+}
+
+/* Nothing of it is to be read any more. Who has read waits for nothing: audit leaves in the kernel what it has not written. */
+static bool is_read(const struct process *of) {
+    int waiting = 0;
+    return ioctl(of->audit_read, FIONREAD, &waiting) == 0 && waiting == 0;
+}
+
+/* Audit has closed its end too: what it says to producers comes before the end of it. */
+static bool is_let_go(const struct process *of) {
+    uint8_t said[64];
+    ssize_t n;
+    while ((n = recv(of->audit_write, said, sizeof said, MSG_DONTWAIT)) > 0)
+        ;
+    return n == 0 || errno != EAGAIN;
+}
+
+bool links_records_ended(struct process *of) {
+    struct process *audit = process_find(of->parent, ROLE_AUDIT, 0);
+    if (of->audit_write < 0)
+        return true;
+    if (of->audit_read >= 0) {
+        if (!is_read(of))
+            return false;
+        close(of->audit_read);
+        of->audit_read = -1;
+        /* One that is not up has none of it open. */
+        if (audit->state == PROCESS_UP)
+            tell_gone(audit, of);
+    }
+    return is_let_go(of);
+}
+
+static void forget(struct process *x, const struct process *y) {
+    for (size_t i = 0; i < LINKS_MAX; i++)
+        if (x->linked[i] == y)
+            x->linked[i] = NULL;
 }
 
 void links_lost(struct process *of) {

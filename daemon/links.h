@@ -13,6 +13,11 @@ bool links_may_talk(const struct process *x, const struct process *y);
 void links_make(struct process *of);
 /* Audit gets the reading end of another's stream. */
 void links_send_records(struct process *audit, const struct process *of);
+/*
+ * of has ended for good: whether audit has read its records to the end, and let go of them. To be asked
+ * again and again.
+ */
+bool links_records_ended(struct process *of);
 /* of is gone: those that had a channel with it are told. */
 void links_lost(struct process *of);
 /* Sends one end of something to a process. fd is taken over. */

@@ -95,22 +95,23 @@ const char *listener_name(const struct config_listener *l, char *out, size_t siz
 /* ---- opening ---- */
 
 /* A socket file that nobody listens on is left over from a crash. */
-static bool remove_stale(const struct sockaddr_storage *to, socklen_t size, const char *path) {
+static bool remove_stale(const struct sockaddr_storage *to, socklen_t size, int type,
+                         const char *path) {
     struct stat st;
     if (lstat(path, &st) != 0)
         return errno == ENOENT;
     if (!S_ISSOCK(st.st_mode))
         return false;
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
     bool alive = fd >= 0 && connect(fd, (const struct sockaddr *)to, size) == 0;
     if (fd >= 0)
         close(fd);
     return !alive && unlink(path) == 0;
 }
 
-static int open_socket(int family, const struct sockaddr_storage *to, socklen_t size) {
+static int open_socket(int family, int type, const struct sockaddr_storage *to, socklen_t size) {
     int one = 1;
-    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
     if (family != AF_UNIX)
@@ -125,7 +126,7 @@ static int open_socket(int family, const struct sockaddr_storage *to, socklen_t 
     return -1;
 }
 
-static int open_unix(const char *path, mode_t mode) {
+static int open_unix(const char *path, int type, mode_t mode) {
     struct sockaddr_storage to;
     socklen_t size = unix_address(path, &to);
     if (size == 0) {
@@ -135,46 +136,47 @@ static int open_unix(const char *path, mode_t mode) {
     int fd = take_activated(&to, size);
     if (fd >= 0)
         return fd;
-    if (!remove_stale(&to, size, path)) {
+    if (!remove_stale(&to, size, type, path)) {
         errno = EADDRINUSE;
         return -1;
     }
     /* Not by chmod: in a folder of somebody else the path may name another file by then. */
     mode_t before = umask(~mode & 0777);
-    fd = open_socket(AF_UNIX, &to, size);
+    fd = open_socket(AF_UNIX, type, &to, size);
     umask(before);
     return fd;
 }
 
-/* False with a line in the log. */
-static bool give_away(const struct config_listener *l) {
+/* False with a sentence. */
+static bool give_away(const struct config_listener *l, struct buf *why) {
     if ((l->owner == NOBODY && l->group == NOBODY) || lchown(l->path, l->owner, l->group) == 0)
         return true;
-    log_fatal("%s:%u:%u: the socket %s cannot be given to that owner or group: %s (who is not root "
-              "can only give it to a group of his own)",
-              l->at.file, l->at.line, l->at.column, l->path, strerror(errno));
+    buf_printf(why,
+               "%s:%u:%u: the socket %s cannot be given to that owner or group: %s (who is not "
+               "root can only give it to a group of his own)",
+               l->at.file, l->at.line, l->at.column, l->path, strerror(errno));
     return false;
 }
 
-int listener_open(const struct config_listener *l) {
-    char name[256];
+static int open_any(const struct config_listener *l) {
     struct sockaddr_storage to;
-    int fd;
-    if (l->is_unix) {
-        fd = open_unix(l->path, l->mode);
-        if (fd >= 0 && !give_away(l)) {
-            close(fd);
-            return -1;
-        }
-    } else {
-        socklen_t size = tcp_address(l, &to);
-        fd = take_activated(&to, size);
-        if (fd < 0)
-            fd = open_socket(to.ss_family, &to, size);
+    if (l->is_unix)
+        return open_unix(l->path, SOCK_STREAM, l->mode);
+    socklen_t size = tcp_address(l, &to);
+    int fd = take_activated(&to, size);
+    return fd >= 0 ? fd : open_socket(to.ss_family, SOCK_STREAM, &to, size);
+}
+
+int listener_open(const struct config_listener *l, struct buf *why) {
+    char name[256];
+    int fd = open_any(l);
+    if (fd < 0) {
+        buf_printf(why, "%s:%u:%u: cannot listen on %s: %s", l->at.file, l->at.line, l->at.column,
+                   listener_name(l, name, sizeof name), strerror(errno));
+    } else if (l->is_unix && !give_away(l, why)) {
+        close(fd);
+        fd = -1;
     }
-    if (fd < 0)
-        log_fatal("%s:%u:%u: cannot listen on %s: %s", l->at.file, l->at.line, l->at.column,
-                  listener_name(l, name, sizeof name), strerror(errno));
     return fd;
 }
 
@@ -194,7 +196,7 @@ static pid_t listener_pid(const char *path) {
 }
 
 int listener_open_control(const char *path, bool open) {
-    int fd = open_unix(path, open ? 0666 : 0600);
+    int fd = open_unix(path, SOCK_STREAM, open ? 0666 : 0600);
     int why = errno;
     pid_t pid = fd < 0 && why == EADDRINUSE ? listener_pid(path) : 0;
     errno = why;
@@ -204,5 +206,13 @@ int listener_open_control(const char *path, bool open) {
                   (int)pid, path);
     else if (fd < 0)
         log_fatal("cannot listen on the control socket %s: %s", path, strerror(errno));
+    return fd;
+}
+
+int listener_open_attach(const struct config_attach *a) {
+    int fd = open_unix(a->path, SOCK_SEQPACKET, a->mode);
+    if (fd < 0)
+        log_fatal("%s:%u:%u: cannot listen on the attach socket %s: %s", a->at.file, a->at.line,
+                  a->at.column, a->path, strerror(errno));
     return fd;
 }

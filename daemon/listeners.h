@@ -9,13 +9,15 @@
 
 /* Takes note of activated sockets; once, before anything else opens descriptors. */
 void listeners_activate(void);
-/* A listening, close-on-exec descriptor, or -1 with a line in the log that names the place in the configuration. */
-int listener_open(const struct config_listener *l);
+/* A listening, close-on-exec descriptor, or -1 with a sentence in why that names the place in the configuration. */
+int listener_open(const struct config_listener *l, struct buf *why);
 /*
  * The operator's Unix socket at path. open: any user may connect, since the configuration names
  * some by uid; control looks at who it is.
  */
 int listener_open_control(const char *path, bool open);
+/* The socket that sandboxes are attached at (base/attach.h): whoever may reach the file may connect. */
+int listener_open_attach(const struct config_attach *a);
 /* "127.0.0.1:8901" or the path; into out. */
 const char *listener_name(const struct config_listener *l, char *out, size_t size);
 

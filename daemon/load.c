@@ -156,7 +156,8 @@ struct loading {
     struct config config;
     struct policy *policy;
     struct policy_errors errors;
-    struct buf config_text, policy_text, packed, anchors, own_anchors, lanes, hosts, own, why;
+    struct buf config_text, policy_text, packed, anchors, own_anchors, lanes, rights, hosts, own,
+        why;
 };
 
 static int load_policy(struct loading *l) {
@@ -173,6 +174,10 @@ static int load_policy(struct loading *l) {
         return result;
     }
     result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
+    load_errors(&l->errors, buf_view(&l->config_text), &l->why);
+    if (result != 0)
+        return result;
+    result = config_put_rights(&l->config, l->policy, &l->rights, &l->errors);
     load_errors(&l->errors, buf_view(&l->config_text), &l->why);
     return result;
 }
@@ -198,6 +203,7 @@ static void put_bundle(const struct loading *l, struct buf *out) {
                        .own_addresses = buf_view(&l->own),
                        .anchors = buf_view(&l->anchors),
                        .own_anchors = buf_view(&l->own_anchors),
+                       .attach_rights = buf_view(&l->rights),
                        .audit_durable = l->config.audit_durable};
     memcpy(b.resolvers, l->config.resolvers, sizeof b.resolvers);
     memcpy(b.resolver_ports, l->config.resolver_ports, sizeof b.resolver_ports);
@@ -215,6 +221,7 @@ int load_main(const char *config_file) {
     buf_init(&l.anchors, ANCHORS_MAX);
     buf_init(&l.own_anchors, ANCHORS_MAX);
     buf_init(&l.lanes, CONFIG_MAX);
+    buf_init(&l.rights, CONFIG_MAX);
     buf_init(&l.hosts, CONFIG_MAX);
     buf_init(&l.own, CONFIG_MAX);
     buf_init(&l.why, ERRORS_MAX);
@@ -236,6 +243,7 @@ int load_main(const char *config_file) {
     buf_put_u8(&out, result == 0 ? LOAD_GOOD : result == ERR_DENIED ? LOAD_UNCONFIRMED : LOAD_BAD);
     if (result == 0) {
         shout(l.policy);
+        buf_put_block(&out, buf_view(&l.config_text));
         put_bundle(&l, &out);
     } else {
         buf_put(&out, buf_view(&l.why));

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "broker/broker.h"
 #include "ca/ca.h"
+#include "daemon/attach.h"
 #include "daemon/control.h"
 #include "daemon/load.h"
 #include "daemon/parent.h"
@@ -22,7 +23,7 @@
 static int (*const roles[ROLE_COUNT])(const struct role_args *args) = {
     [ROLE_PROXY] = proxy_main,   [ROLE_EGRESS] = egress_main,   [ROLE_INSPECT] = inspect_main,
     [ROLE_BROKER] = broker_main, [ROLE_CA] = ca_main,           [ROLE_DIALER] = dialer_main,
-    [ROLE_AUDIT] = audit_main,   [ROLE_CONTROL] = control_main,
+    [ROLE_AUDIT] = audit_main,   [ROLE_CONTROL] = control_main, [ROLE_ATTACH] = attach_main,
 };
 
 enum {

@@ -2,6 +2,8 @@
 
 #include "audit/record.h"
 #include "base/log.h"
+#include "daemon/attached.h"
+#include "daemon/lanes.h"
 #include "daemon/links.h"
 #include "daemon/listeners.h"
 #include "daemon/load.h"
@@ -28,28 +30,41 @@
  *
  *   audit    appends records, chains, signs heads          broker   opens the vault, lends secrets
  *   ca       uses the CA's private key                     dialer   resolves names, connects outward
- *   control  serves the operator's socket
+ *   control  serves the operator's socket                 attach   serves users' socket, if there is one
  * and for each lane:
  *   proxy    speaks TLS and HTTP with sandboxes            egress   judges, speaks with upstreams
  *   inspect  reads bodies and decompresses for egress
  */
-static const enum role shared_roles[] = {ROLE_AUDIT, ROLE_BROKER, ROLE_CA, ROLE_DIALER,
-                                         ROLE_CONTROL};
+static const enum role shared_roles[] = {ROLE_AUDIT,  ROLE_BROKER,  ROLE_CA,
+                                         ROLE_DIALER, ROLE_CONTROL, ROLE_ATTACH};
 
 enum { STOP_SECONDS = 15 };
 
 /* ---- the audit trail ---- */
 
-static void record_event(struct parent *p, const char *event, const char *detail) {
+static struct record *begin_event(struct parent *p, const char *event, const char *detail) {
     static struct record r;
-    if (!p->audit)
-        return;
     record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&r, FIELD_EVENT, event);
     record_str(&r, FIELD_DETAIL, detail);
     record_number(&r, FIELD_GENERATION, p->generation);
-    if (audit_write(p->audit, &r) != 0)
+    return &r;
+}
+
+static void end_event(struct parent *p, struct record *r, const char *event) {
+    if (p->audit && audit_write(p->audit, r) != 0)
         log_warn("event %s is not in the audit log", event);
+}
+
+static void record_event(struct parent *p, const char *event, const char *detail) {
+    end_event(p, begin_event(p, event, detail), event);
+}
+
+void parent_record_lane(const struct lane *l, const char *event, const char *detail) {
+    struct record *r = begin_event(l->parent, event, detail);
+    record_number(r, FIELD_LANE, l->id);
+    record_text(r, FIELD_SANDBOX, lanes_names(l));
+    end_event(l->parent, r, event);
 }
 
 /* ---- what children say ---- */
@@ -65,7 +80,7 @@ static int take_up(void *ctx, struct channel *ch, struct message *m) {
     buf_put(&of->key, key);
     of->state = PROCESS_UP;
     links_make(of);
-    if (of->role == ROLE_EGRESS && of->restarts > 0)
+    if (of->role == ROLE_EGRESS)
         suspended_send(of);
     rollout_greet(of);
     return 0;
@@ -199,6 +214,21 @@ static int take_suspended(void *ctx, struct channel *ch, struct message *m) {
     return suspended_take(ctx, m->body);
 }
 
+static int take_lane_add(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return attached_add(ctx, m);
+}
+
+static int take_lane_listener(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return attached_listener(ctx, m);
+}
+
+static int take_lane_end(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return attached_end(ctx, m);
+}
+
 static const struct channel_rule rules[] = {
     {ROLE_UP, CHANNEL_ONCE, 2048, take_up, "up"},
     {ROLE_READY, 0, 0, take_ready, "ready"},
@@ -210,6 +240,9 @@ static const struct channel_rule rules[] = {
     {ROLE_ASK, 0, 8192, take_ask, "ask"},
     {ROLE_HEAD, 0, 4096, take_head, "head"},
     {ROLE_SUSPENDED, 0, 256, take_suspended, "suspended"},
+    {ROLE_LANE_ADD, 0, ATTACHED_BODY_MAX, take_lane_add, "lane add"},
+    {ROLE_LANE_LISTENER, CHANNEL_FD, 0, take_lane_listener, "lane listener"},
+    {ROLE_LANE_END, 0, 0, take_lane_end, "lane end"},
 };
 
 static void on_channel_closed(void *ctx, struct channel *ch, int why) {
@@ -244,6 +277,7 @@ static void process_ended(struct process *of, int status) {
     else
         snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(status));
     bool asked_for = p->stopping || of->killed;
+    struct lane *lane = lanes_find(p, of->lane);
     of->state = PROCESS_DOWN;
     channel_free(of->channel);
     of->channel = NULL;
@@ -264,6 +298,12 @@ static void process_ended(struct process *of, int status) {
         parent_stop(p);
         return;
     }
+    if (lane && lane->ended) {
+        rollout_lost(of);
+        return;
+    }
+    if (of->role == ROLE_ATTACH)
+        attached_lost(p);
     if (of->lane && of->role != ROLE_INSPECT)
         lane_end(of);
     /* An inspect that went with its lane comes with it again, and has nothing to pay for. */
@@ -403,45 +443,47 @@ void parent_committed(struct parent *p) {
 
 /* ---- the beginning ---- */
 
-/* 0, or an exit status. */
-static int open_listeners(struct parent *p) {
-    for (const struct config_listener *l = p->config.listeners; l; l = l->next) {
-        struct process *proxy = process_find(p, ROLE_PROXY, l->lane);
-        int fd = listener_open(l);
-        if (fd < 0 || proxy->n_listeners == LISTENERS_MAX) {
-            if (fd >= 0)
-                log_fatal("%s:%u:%u: lane %u has more than %d listeners", l->at.file, l->at.line,
-                          l->at.column, l->lane, LISTENERS_MAX);
-            return 3;
-        }
-        proxy->listeners[proxy->n_listeners++] = fd;
-    }
-    struct process *control = process_find(p, ROLE_CONTROL, 0);
-    control->listeners[control->n_listeners] =
-        listener_open_control(p->config.control, p->config.n_control_uids > 0);
-    return control->listeners[control->n_listeners++] >= 0 ? 0 : 3;
+static bool give_listener(struct parent *p, enum role role, int fd) {
+    struct process *of = process_find(p, role, 0);
+    of->listeners[of->n_listeners++] = fd;
+    return fd >= 0;
 }
 
-static void make_table(struct parent *p) {
-    for (size_t i = 0; i < sizeof shared_roles / sizeof *shared_roles; i++)
-        process_add(p, shared_roles[i], 0);
-    for (const struct config_lane *l = p->config.lanes; l; l = l->next)
-        for (size_t i = 0; i < LANE_ROLES; i++)
-            process_add(p, lane_roles[i], l->id);
-    struct process *self = process_add(p, ROLE_PARENT, 0);
+/* 0, or an exit status. */
+static int open_listeners(struct parent *p) {
+    int result = lanes_open(p);
+    if (result != 0)
+        return result;
+    int control = listener_open_control(p->config.control, p->config.n_control_uids > 0);
+    if (!give_listener(p, ROLE_CONTROL, control))
+        return 3;
+    return !p->config.attach.path ||
+                   give_listener(p, ROLE_ATTACH, listener_open_attach(&p->config.attach))
+               ? 0
+               : 3;
+}
+
+static bool make_table(struct parent *p) {
+    bool ok = true;
+    for (size_t i = 0; i < sizeof shared_roles / sizeof *shared_roles && ok; i++)
+        if (shared_roles[i] != ROLE_ATTACH || p->config.attach.path)
+            ok = process_add(p, shared_roles[i], 0) != NULL;
+    struct process *self = ok ? process_add(p, ROLE_PARENT, 0) : NULL;
+    if (!self) {
+        log_fatal("no memory or descriptors for the processes");
+        return false;
+    }
     p->audit =
         audit_writer_new(fcntl(self->audit_write, F_DUPFD_CLOEXEC, 0), "parent", clock_wall());
+    return true;
 }
 
 static void start_all(struct parent *p) {
-    for (struct process *of = p->processes; of && !p->stopping; of = of->next) {
-        if (of->role == ROLE_PARENT)
-            continue;
-        if (of->lane == 0)
+    for (struct process *of = p->processes; of && !p->stopping; of = of->next)
+        if (of->role != ROLE_PARENT)
             start_process(of);
-        else if (of->role == ROLE_PROXY)
-            start_lane(p, of->lane);
-    }
+    for (struct lane *l = p->lanes; l && !p->stopping; l = l->next)
+        lanes_start(l);
     rollout_load(p, false);
 }
 
@@ -458,6 +500,8 @@ static int prepare(struct parent *p) {
     buf_init(&p->candidate, 64 << 20);
     buf_init(&p->rollout.base, 64 << 20);
     buf_init(&p->registry, CHANNEL_BODY_MAX);
+    buf_init(&p->former, CHILD_SUSPENDED_MAX);
+    buf_init(&p->suspended, CHILD_SUSPENDED_MAX);
     p->loop = loop_new();
     p->text = p->loader_fd = -1;
     if (!places_check(p))
@@ -466,15 +510,14 @@ static int prepare(struct parent *p) {
         return 3;
     if (!p->loop || !watch_signals(p) || !places_prepare(p))
         return 1;
-    make_table(p);
-    return open_listeners(p);
+    return make_table(p) ? open_listeners(p) : 1;
 }
 
-static void remove_sockets(const struct parent *p) {
-    for (const struct config_listener *l = p->config.listeners; l; l = l->next)
-        if (l->is_unix)
-            unlink(l->path);
+static void remove_sockets(struct parent *p) {
+    lanes_remove_sockets(p);
     unlink(p->config.control);
+    if (p->config.attach.path)
+        unlink(p->config.attach.path);
 }
 
 int parent_main(const struct parent_options *options) {

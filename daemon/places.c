@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 /* The shared roles' places at the beginning of the uid range. */
-enum { SHARED_UIDS = 8 };
+enum { SHARED_UIDS = 8, LANES_MOST = 4096 };
 
 bool places_separate(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
@@ -25,8 +25,8 @@ bool places_separate(void) {
 }
 
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane) {
-    static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA, ROLE_DIALER, ROLE_AUDIT,
-                                                  ROLE_CONTROL};
+    static const enum role shared[SHARED_UIDS] = {ROLE_BROKER, ROLE_CA,      ROLE_DIALER,
+                                                  ROLE_AUDIT,  ROLE_CONTROL, ROLE_ATTACH};
     if (!places_separate())
         return getuid();
     if (lane > 0)
@@ -35,6 +35,15 @@ uid_t place_uid(const struct parent *p, enum role role, uint32_t lane) {
         if (shared[i] == role)
             return p->config.first_uid + i;
     return getuid();
+}
+
+uint32_t places_lanes(const struct parent *p) {
+    uint64_t uids = (uint64_t)p->config.last_uid - p->config.first_uid + 1;
+    if (!places_separate())
+        return LANES_MOST;
+    return uids <= SHARED_UIDS               ? 0
+           : uids - SHARED_UIDS < LANES_MOST ? (uint32_t)(uids - SHARED_UIDS)
+                                             : LANES_MOST;
 }
 
 const char *place_directory(const struct parent *p, enum role role, char *out, size_t size) {
@@ -303,5 +312,10 @@ bool place_files(const struct parent *p, struct process *of) {
         return send_key(of, "vault-key", p->config.vault_key, true);
     if (of->role == ROLE_CONTROL)
         return send_control_uids(p, of);
+    if (of->role == ROLE_ATTACH) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/public/ca.pem", p->config.state);
+        return send_key(of, "public-ca", path, false);
+    }
     return true;
 }

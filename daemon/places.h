@@ -13,6 +13,8 @@ bool places_separate(void);
  * `uids`: the first eight are the shared roles', then one for each lane.
  */
 uid_t place_uid(const struct parent *p, enum role role, uint32_t lane);
+/* How many lanes there may be at once: where uids are separate each takes one. */
+uint32_t places_lanes(const struct parent *p);
 /* Whether nobody else may write where the state is. False with a line in the log; nothing was made. */
 bool places_check(const struct parent *p);
 /* Takes the state directory for this process until it ends. False with a line in the log, which names who has it. */

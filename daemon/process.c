@@ -38,8 +38,8 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     int pair[2] = {-1, -1};
     bool records = role != ROLE_PROXY && role != ROLE_INSPECT && role != ROLE_AUDIT;
     if (!of || (records && record_pair(pair) != 0)) {
-        log_fatal("no memory or descriptors for %s", role_name(role));
-        exit(1);
+        free(of);
+        return NULL;
     }
     of->parent = p;
     of->role = role;
@@ -49,7 +49,6 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     of->audit_write = pair[1];
     buf_init(&of->key, 1024);
     buf_init(&of->status, 16384);
-    buf_init(&of->suspended, CHILD_SUSPENDED_MAX);
     if (lane)
         snprintf(of->origin, sizeof of->origin, "%s %u", role_name(role), lane);
     else
@@ -60,10 +59,34 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     return of;
 }
 
+static void close_records(struct process *of) {
+    if (of->audit_read >= 0)
+        close(of->audit_read);
+    if (of->audit_write >= 0)
+        close(of->audit_write);
+    of->audit_read = of->audit_write = -1;
+}
+
+void process_free(struct process *of) {
+    struct process **at = &of->parent->processes;
+    while (*at != of)
+        at = &(*at)->next;
+    *at = of->next;
+    assert(!process_runs(of));
+    channel_free(of->channel);
+    if (of->restart)
+        event_free(of->restart);
+    close_records(of);
+    if (of->ledger >= 0)
+        close(of->ledger);
+    buf_free(&of->key);
+    buf_free(&of->status);
+    free(of);
+}
+
 void process_renew_records(struct process *of) {
     int pair[2] = {-1, -1};
-    close(of->audit_read);
-    close(of->audit_write);
+    close_records(of);
     if (record_pair(pair) != 0)
         log_warn("%s: no descriptors for its audit records: it can have none", of->origin);
     of->audit_read = pair[0];

@@ -7,8 +7,10 @@
 
 #include "daemon/state.h"
 
-/* Adds a row to the process table; never NULL (the parent does not start without memory). */
+/* Adds a row to the process table. NULL for want of memory or descriptors. */
 struct process *process_add(struct parent *p, enum role role, uint32_t lane);
+/* Removes the row of a process that does not run. */
+void process_free(struct process *of);
 /*
  * Another audit stream for a process that has spoiled its own, and is killed. Without one, for want of
  * descriptors, nothing is allowed to it.

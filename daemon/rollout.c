@@ -3,6 +3,8 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "daemon/attached.h"
+#include "daemon/lanes.h"
 #include "daemon/parent.h"
 #include "daemon/places.h"
 #include "daemon/process.h"
@@ -18,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LATE_SECONDS = 10 };
+enum { LATE_SECONDS = 10, CONFIG_TEXT_MAX = 1 << 20 };
 
 /* ---- loading ---- */
 
@@ -32,31 +34,12 @@ static void keep_error(struct parent *p, struct view text) {
         log_warn("%s", log_text(view_cut(&text, '\n'), line, sizeof line));
 }
 
-/*
- * Listeners are bound and lanes run: a text that gives a lane to another sandbox would confuse
- * identities. Who is served on a shared lane may change.
- */
-static bool same_lanes(const struct parent *p, struct view text) {
-    struct bundle now, then;
-    struct lane_info x, y;
-    if (p->generation == 0)
-        return true;
-    if (bundle_read(buf_view(&p->base), &now) != 0 || bundle_read(text, &then) != 0 ||
-        !view_equal(now.own_addresses, then.own_addresses))
-        return false;
-    struct view a = now.lanes, b = then.lanes;
-    while (bundle_lane(&a, &x)) {
-        if (!bundle_lane(&b, &y) || x.id != y.id || x.shared != y.shared ||
-            (!x.shared && !view_equal(x.names, y.names)))
-            return false;
-    }
-    return !bundle_lane(&b, &y);
-}
-
 /* The CA may have been rotated. At the start of ca it is given its files anyway. */
 static bool renew_ca(struct parent *p) {
-    struct process *ca = process_find(p, ROLE_CA, 0);
-    return p->generation == 0 || ca->state != PROCESS_UP || place_files(p, ca);
+    struct process *ca = process_find(p, ROLE_CA, 0), *attach = process_find(p, ROLE_ATTACH, 0);
+    return p->generation == 0 ||
+           ((ca->state != PROCESS_UP || place_files(p, ca)) &&
+            (!attach || attach->state != PROCESS_UP || place_files(p, attach)));
 }
 
 static void use_loaded(struct parent *p) {
@@ -68,14 +51,6 @@ static void use_loaded(struct parent *p) {
         parent_loaded(p, r.bad ? ERR_SYSTEM : why, view_str(p->load_error));
         return;
     }
-    if (!same_lanes(p, r.rest)) {
-        keep_error(
-            p,
-            VIEW(
-                "listen lines were changed, removed or reordered: that takes a restart of exeatd"));
-        parent_loaded(p, ERR_DENIED, view_str(p->load_error));
-        return;
-    }
     if (!renew_ca(p)) {
         keep_error(p, VIEW("a file of the CA cannot be used: the lines before this one tell why"));
         parent_loaded(p, ERR_BAD, view_str(p->load_error));
@@ -84,7 +59,6 @@ static void use_loaded(struct parent *p) {
     buf_reset(&p->candidate);
     buf_put(&p->candidate, r.rest);
     p->load_error[0] = 0;
-    p->rollout.wanted = true;
     rollout_begin(p);
 }
 
@@ -136,10 +110,23 @@ void rollout_registry(struct parent *p, struct view registry) {
 
 /* ---- the text ---- */
 
-/* Base and registry in one sealed memfd: nobody can change what the others read. */
+/* Its lanes' listeners must be there before anybody hears of them. Why not is kept. */
+static int plan(struct parent *p) {
+    struct reader r = reader_of(buf_view(&p->candidate));
+    struct view config = read_block(&r, CONFIG_TEXT_MAX);
+    struct buf why;
+    buf_init(&why, sizeof p->load_error);
+    int result = r.bad ? ERR_BAD : lanes_plan(p, config, &why);
+    if (result != 0)
+        keep_error(p, buf_len(&why) ? buf_view(&why) : VIEW("no memory for its lanes"));
+    buf_free(&why);
+    return result;
+}
+
+/* Base, lanes and registry in one sealed memfd: nobody can change what the others read. */
 static int make_text(struct parent *p) {
     struct bundle b;
-    struct buf out;
+    struct buf out, lanes;
     int fd = -1;
     /* A text that nobody will use is not tried again with the next change of the registry. */
     struct view base = buf_len(&p->candidate) > 0 ? buf_view(&p->candidate) : buf_view(&p->base);
@@ -147,13 +134,18 @@ static int make_text(struct parent *p) {
     buf_put(&p->rollout.base, base);
     p->rollout.loaded = buf_len(&p->candidate) > 0;
     buf_reset(&p->candidate);
-    if (bundle_read(buf_view(&p->rollout.base), &b) != 0)
+    struct reader r = reader_of(buf_view(&p->rollout.base));
+    read_block(&r, CONFIG_TEXT_MAX);
+    if (r.bad || bundle_read(r.rest, &b) != 0)
         return -1;
+    buf_init(&lanes, 1 << 20);
+    lanes_put(p, p->rollout.number + 1, b.lanes, &lanes);
+    b.lanes = buf_view(&lanes);
     b.registry = buf_view(&p->registry);
     p->rollout.limits = b.limits;
     buf_init(&out, 64 << 20);
     bundle_write(&b, &out);
-    if (buf_ok(&out))
+    if (buf_ok(&out) && buf_ok(&lanes))
         fd = memfd_create("exeat-generation", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd >= 0 &&
         (file_write(fd, buf_view(&out)) != 0 ||
@@ -162,6 +154,7 @@ static int make_text(struct parent *p) {
         fd = -1;
     }
     buf_free(&out);
+    buf_free(&lanes);
     return fd;
 }
 
@@ -170,9 +163,9 @@ static bool is_open(const struct parent *p) {
     return p->rollout.running && !p->rollout.committed;
 }
 
-/* Those that judge by a generation. */
-static bool takes_part(const struct process *of) {
-    return of->role != ROLE_CONTROL && of->state == PROCESS_UP;
+/* Those that judge by that generation. */
+static bool takes_part(const struct process *of, uint32_t number) {
+    return of->role != ROLE_CONTROL && of->state == PROCESS_UP && lanes_has(of, number);
 }
 
 static void send_text(struct process *of, uint32_t number, int text) {
@@ -197,10 +190,11 @@ static void send_commit(struct process *of, uint32_t number) {
 /* ---- rolling out ---- */
 
 static void finish(struct parent *p) {
+    /* Who acknowledges one that was committed came up meanwhile, and is committed alone. */
+    for (struct process *of = p->processes; of && !p->rollout.committed; of = of->next)
+        of->acknowledging = false;
     p->rollout.running = p->rollout.committed = false;
     event_del(p->rollout.late);
-    for (struct process *of = p->processes; of; of = of->next)
-        of->acknowledging = false;
 }
 
 /* Everybody uses it: whoever waits for that is told. */
@@ -208,10 +202,9 @@ static void in_use(struct parent *p) {
     struct process *broker = process_find(p, ROLE_BROKER, 0);
     finish(p);
     parent_committed(p);
-    if (takes_part(broker))
+    if (takes_part(broker, p->generation))
         channel_send(broker->channel, PARENT_IN_USE, 0, p->generation, (struct view){NULL, 0});
-    if (p->rollout.wanted)
-        rollout_begin(p);
+    rollout_begin(p);
 }
 
 static void commit(struct parent *p) {
@@ -224,28 +217,34 @@ static void commit(struct parent *p) {
         close(p->text);
     p->text = p->rollout.text;
     p->generation = number;
-    /* Shared roles first: a lane that is still at N - 1 asks again. Proxies last: they begin to accept. */
+    lanes_commit(p);
+    /*
+     * Shared roles first: a lane that is still at N - 1 asks again. Proxies last, each once its egress uses it:
+     * they begin to accept, and would accept what nobody judges yet.
+     */
     for (struct process *of = p->processes; of; of = of->next)
-        if (takes_part(of) && of->role != ROLE_PROXY)
+        if (takes_part(of, number) && of->role != ROLE_PROXY)
             send_commit(of, number);
     for (struct process *of = p->processes; of; of = of->next)
-        if (takes_part(of) && of->role == ROLE_PROXY)
-            send_commit(of, number);
+        if (takes_part(of, number) && of->role == ROLE_PROXY) {
+            of->prepared = number;
+            of->confirming = true;
+        }
 }
 
 static void abandon(struct parent *p, const char *why) {
     finish(p);
     close(p->rollout.text);
+    lanes_abandon(p);
     keep_error(p, view_str(why));
     parent_loaded(p, ERR_BAD, view_str(p->load_error));
     /* What the broker has issued or ended meanwhile is not refused with a loaded text. */
     p->rollout.wanted = p->rollout.wanted || p->rollout.loaded;
     /* Who came up meanwhile has no generation yet. */
     for (struct process *of = p->processes; of; of = of->next)
-        if (takes_part(of) && of->generation == 0 && p->generation)
+        if (takes_part(of, p->rollout.number) && of->generation == 0 && p->generation)
             rollout_greet(of);
-    if (p->rollout.wanted)
-        rollout_begin(p);
+    rollout_begin(p);
 }
 
 static void check_complete(struct parent *p) {
@@ -295,11 +294,20 @@ static bool may_begin(const struct parent *p) {
 void rollout_begin(struct parent *p) {
     struct rollout *r = &p->rollout;
     struct timeval late = {LATE_SECONDS, 0};
-    if (r->running || !r->wanted || !may_begin(p))
+    if (r->running || !may_begin(p))
+        return;
+    int result = buf_len(&p->candidate) > 0 ? plan(p) : 0;
+    if (result != 0) {
+        buf_reset(&p->candidate);
+        parent_loaded(p, result, view_str(p->load_error));
+    }
+    /* What else is new is not refused with it. */
+    if ((!r->wanted && buf_len(&p->candidate) == 0) || p->stopping)
         return;
     r->wanted = false;
     r->text = make_text(p);
     if (r->text < 0) {
+        lanes_abandon(p);
         keep_error(p, VIEW("the generation's text cannot be made"));
         parent_loaded(p, ERR_SYSTEM, view_str(p->load_error));
         return;
@@ -310,8 +318,13 @@ void rollout_begin(struct parent *p) {
     r->running = true;
     r->number++;
     for (struct process *of = p->processes; of; of = of->next)
-        if (takes_part(of))
+        if (takes_part(of, r->number))
             send_text(of, r->number, r->text);
+}
+
+static void want_new(struct parent *p) {
+    p->rollout.wanted = true;
+    rollout_begin(p);
 }
 
 void rollout_greet(struct process *of) {
@@ -321,10 +334,12 @@ void rollout_greet(struct process *of) {
         rollout_begin(p);
     else if (of->role == ROLE_CONTROL)
         return;
-    else if (is_open(p))
+    else if (is_open(p) && lanes_has(of, p->rollout.number))
         send_text(of, p->rollout.number, p->rollout.text);
-    else
+    else if (!is_open(p) && lanes_has(of, p->generation))
         send_text(of, p->generation, p->text);
+    else if (!lanes_awaits_issue(lanes_find(p, of->lane)))
+        want_new(p); /* with its lane */
 }
 
 void rollout_lost(struct process *of) {
@@ -334,6 +349,7 @@ void rollout_lost(struct process *of) {
         /* Nobody serves yet: again when all are up. */
         finish(p);
         close(p->rollout.text);
+        lanes_abandon(p);
         if (buf_len(&p->candidate) == 0)
             buf_put(&p->candidate, buf_view(&p->rollout.base));
         p->rollout.wanted = true;
@@ -342,18 +358,25 @@ void rollout_lost(struct process *of) {
     check_complete(p);
 }
 
-/* A process that was started again. A lane's proxy waits for its egress: it would accept what nobody judges. */
+/* A lane's proxy that holds the generation in use ready, when its egress uses it. */
+static void commit_proxy(struct parent *p, uint32_t lane) {
+    struct process *proxy = process_find(p, ROLE_PROXY, lane),
+                   *egress = process_find(p, ROLE_EGRESS, lane);
+    if (takes_part(proxy, p->generation) && proxy->prepared == p->generation &&
+        proxy->generation != p->generation && egress->generation == p->generation &&
+        !egress->confirming)
+        send_commit(proxy, p->generation);
+}
+
+/* A process that was started again. */
 static void commit_alone(struct process *of) {
     struct parent *p = of->parent;
-    struct process *proxy = process_find(p, ROLE_PROXY, of->lane),
-                   *egress = process_find(p, ROLE_EGRESS, of->lane);
-    if (of != proxy)
+    if (of->role != ROLE_PROXY) {
         send_commit(of, p->generation);
-    else
-        of->prepared = p->generation;
-    if (of->lane && takes_part(proxy) && proxy->prepared == p->generation &&
-        proxy->generation != p->generation && egress->generation == p->generation)
-        send_commit(proxy, p->generation);
+        return;
+    }
+    of->prepared = p->generation;
+    commit_proxy(p, of->lane);
 }
 
 int rollout_ready(struct process *of, uint32_t number) {
@@ -370,8 +393,13 @@ int rollout_ready(struct process *of, uint32_t number) {
 }
 
 int rollout_confirmed(struct process *of, uint32_t number) {
-    if (number == of->generation)
+    if (number == of->generation) {
         of->confirming = false;
+        if (of->role == ROLE_EGRESS)
+            commit_proxy(of->parent, of->lane);
+        if (of->role == ROLE_PROXY)
+            attached_serves(lanes_find(of->parent, of->lane));
+    }
     check_complete(of->parent);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "daemon/start.h"
 
 #include "base/log.h"
+#include "daemon/lanes.h"
 #include "daemon/links.h"
 #include "daemon/parent.h"
 #include "daemon/places.h"
@@ -120,6 +121,9 @@ static void on_restart(evutil_socket_t fd, short what, void *ctx) {
 }
 
 static void wait_to_start(struct process *of) {
+    const struct lane *lane = lanes_find(of->parent, of->lane);
+    if (lane && lane->ended)
+        return;
     struct timeval t = {of->backoff_ms / 1000, of->backoff_ms % 1000 * 1000};
     if (!of->restart)
         of->restart = event_new(loop_base(of->parent->loop), -1, 0, on_restart, of);

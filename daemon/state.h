@@ -20,6 +20,33 @@ enum process_state {
 
 enum { LISTENERS_MAX = 32, LINKS_MAX = 5 };
 
+/* A listening socket of a lane. */
+struct listener {
+    const struct config_listener *at; /* in the configuration; NULL: an attached sandbox's */
+    int fd;
+    bool taken_over; /* from a lane that ends as this one begins */
+};
+
+/*
+ * A lane as it runs (lanes.h). Its number is used again once all that was it is gone: uids and
+ * producers of records go by it.
+ */
+struct lane {
+    struct parent *parent;
+    uint32_t id;
+    const struct config_lane *config;  /* in p->served, or of the plan; NULL: attached */
+    const struct config_lane *planned; /* in the configuration that is rolled out; NULL: it ends */
+    struct listener listeners[LISTENERS_MAX];
+    size_t n_listeners;
+    uint32_t since;                     /* the first generation whose text has it; 0: none yet */
+    uint64_t ended;                     /* monotonic nanoseconds; 0: it has not */
+    uint32_t attach;                    /* attached: what attach calls it */
+    bool attached_up;                   /* attach was told that it serves */
+    size_t awaited;                     /* listeners that attach will still hand over */
+    char sandbox[SANDBOX_NAME_MAX + 1]; /* attached */
+    struct lane *next;
+};
+
 struct process {
     struct parent *parent;
     enum role role;
@@ -40,12 +67,11 @@ struct process {
         audit_write;    /* its audit stream; outlives it, so that no record is lost with it */
     int lane_fd;        /* proxy, inspect: its end of the channel to egress, until it is executed */
     struct event *wake; /* inspect, asleep: egress has written to that channel */
-    int listeners[LISTENERS_MAX];
+    int listeners[LISTENERS_MAX]; /* proxy: its lane's */
     size_t n_listeners;
     struct buf key;    /* proxy: its public key */
     struct buf status; /* members it told for the ask in progress */
     bool told;
-    struct buf suspended; /* egress: suspended.c */
     int ledger; /* egress: what its sandboxes have used of their grants (places.c); outlives it */
     struct process *linked[LINKS_MAX]; /* those that share a channel with it now */
     struct process *next;
@@ -57,8 +83,10 @@ struct rollout {
     bool loaded;    /* with a text that was loaded anew */
     bool wanted;    /* another one when this has ended */
     uint32_t number;
-    int text;             /* memfd */
-    struct buf base;      /* what the text is made of, without the registry */
+    int text;        /* memfd */
+    struct buf base; /* what the text is made of, without the registry and the lanes in use */
+    bool planned;    /* plan is a configuration whose lanes this generation brings */
+    struct config plan;
     struct limits limits; /* of the text */
     struct event *late;
     uint64_t begun;
@@ -68,7 +96,12 @@ struct parent {
     struct loop *loop;
     const char *config_file, *misbehave;
     bool debug;
-    struct config config;
+    struct config config; /* as it was at the start: places and uids do not change */
+    struct config served; /* the newest, whose lanes and listeners are in use */
+    struct lane *lanes;
+    struct event *lanes_tick; /* while one ends */
+    /* suspended.c: sandboxes whose lanes have ended, and those that are suspended */
+    struct buf former, suspended;
     struct process *processes; /* in the order in which they are started */
     /* of the channels to them */
     const struct channel_rule *rules;
@@ -76,7 +109,10 @@ struct parent {
     channel_closed *closed;
     struct event *signals[4];
 
-    /* the text in use, one that was loaded and is to replace it, and what the broker has issued */
+    /*
+     * Of the text in use, and of one that was loaded and is to replace it: the configuration as a
+     * block, then the bundle. And what the broker has issued.
+     */
     struct buf base, candidate, registry;
     bool has_registry;
     struct rollout rollout;

@@ -1,6 +1,7 @@
 #include "daemon/status.h"
 
 #include "base/json.h"
+#include "daemon/lanes.h"
 #include "daemon/listeners.h"
 #include "daemon/process.h"
 
@@ -45,23 +46,22 @@ static void put_process(const struct process *of, struct buf *out) {
     buf_put_str(out, "}");
 }
 
-static void put_lane(const struct parent *p, const struct config_lane *lane, struct buf *out) {
+static void put_lane(const struct lane *lane, struct buf *out) {
     char name[256];
     buf_put_str(out, "{");
     json_put_number(out, "lane", lane->id);
-    buf_printf(out, ",\"shared\":%s", lane->shared ? "true" : "false");
-    if (lane->everybody)
+    buf_printf(out, ",\"shared\":%s", lane->config && lane->config->shared ? "true" : "false");
+    buf_printf(out, ",\"attached\":%s", lane->sandbox[0] ? "true" : "false");
+    if (lane->config && lane->config->everybody)
         json_put_text(out, "sandboxes", VIEW("all that have no lane of their own"));
     else
-        json_put_text(out, "sandboxes", lane->names);
+        json_put_text(out, "sandboxes", lanes_names(lane));
     buf_put_str(out, ",\"listeners\":[");
-    bool first = true;
-    for (const struct config_listener *l = p->config.listeners; l; l = l->next) {
-        if (l->lane != lane->id)
-            continue;
-        buf_put_str(out, first ? "" : ",");
-        json_put_string(out, view_str(listener_name(l, name, sizeof name)));
-        first = false;
+    for (size_t i = 0; i < lane->n_listeners; i++) {
+        const struct config_listener *at = lane->listeners[i].at;
+        buf_put_str(out, i == 0 ? "" : ",");
+        json_put_string(out, at ? view_str(listener_name(at, name, sizeof name))
+                                : VIEW("in the sandbox"));
     }
     buf_put_str(out, "]}");
 }
@@ -76,12 +76,16 @@ static void put_status(const struct parent *p, struct buf *out) {
     if (p->load_error[0])
         json_put_text(out, "policy_error", view_str(p->load_error));
     buf_put_str(out, ",\"lanes\":[");
-    for (const struct config_lane *l = p->config.lanes; l; l = l->next) {
-        buf_put_str(out, l == p->config.lanes ? "" : ",");
-        put_lane(p, l, out);
+    bool first = true;
+    for (const struct lane *l = p->lanes; l; l = l->next) {
+        if (l->ended)
+            continue;
+        buf_put_str(out, first ? "" : ",");
+        put_lane(l, out);
+        first = false;
     }
     buf_put_str(out, "],\"processes\":[");
-    bool first = true;
+    first = true;
     for (const struct process *of = p->processes; of; of = of->next) {
         if (of->role == ROLE_PARENT)
             continue;

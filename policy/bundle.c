@@ -47,15 +47,21 @@ static bool name_fits(struct view name, size_t max) {
     return name.n != 0 && name.n <= max;
 }
 
-static bool names_are_good(const struct lane_info *lane) {
-    struct view rest = lane->names, name;
+/* How many; SIZE_MAX when one is not good. */
+static size_t count_names(struct view names) {
+    struct view rest = names, name;
     size_t n = 0;
-    if (view_ends(lane->names, VIEW(" ")))
-        return false;
+    if (view_ends(names, VIEW(" ")))
+        return SIZE_MAX;
     for (; lane_sandbox(&rest, &name); n++)
         if (!name_fits(name, SANDBOX_NAME_MAX))
-            return false;
-    return lane->shared || n == 1;
+            return SIZE_MAX;
+    return n;
+}
+
+static bool names_are_good(const struct lane_info *lane) {
+    size_t n = count_names(lane->names);
+    return lane->shared ? n != SIZE_MAX : n == 1;
 }
 
 static struct lane_info read_lane(struct reader *r) {
@@ -94,6 +100,36 @@ int bundle_find_lane(const struct bundle *b, uint32_t id, struct lane_info *out)
         if (out->id == id)
             return 0;
     return ERR_MISSING;
+}
+
+/* ---- who may attach ---- */
+
+void bundle_put_right(struct buf *out, const struct attach_right *right) {
+    buf_put_u8(out, right->group);
+    buf_put_u32(out, right->id);
+    buf_put_block(out, right->names);
+}
+
+bool bundle_right(struct view *rest, struct attach_right *out) {
+    if (rest->n == 0)
+        return false;
+    struct reader r = reader_of(*rest);
+    uint8_t group = read_u8(&r);
+    out->group = group == 1;
+    out->id = read_u32(&r);
+    out->names = read_block(&r, TEXT_BLOCK_MAX);
+    size_t n = r.bad ? 0 : count_names(out->names);
+    if (r.bad || group > 1 || n == 0 || n == SIZE_MAX)
+        return false;
+    *rest = r.rest;
+    return true;
+}
+
+static bool rights_are_good(struct view rest) {
+    struct attach_right right;
+    while (bundle_right(&rest, &right))
+        ;
+    return rest.n == 0;
 }
 
 /* ---- static hosts ---- */
@@ -216,6 +252,7 @@ void bundle_write(const struct bundle *b, struct buf *out) {
     buf_put_block(out, b->own_addresses);
     buf_put_block(out, b->anchors);
     buf_put_block(out, b->own_anchors);
+    buf_put_block(out, b->attach_rights);
     buf_put_u8(out, b->audit_durable);
 }
 
@@ -244,11 +281,13 @@ int bundle_read(struct view text, struct bundle *out) {
     out->own_addresses = read_block(&r, TEXT_BLOCK_MAX);
     out->anchors = read_block(&r, TEXT_BLOCK_MAX);
     out->own_anchors = read_block(&r, TEXT_BLOCK_MAX);
+    out->attach_rights = read_block(&r, TEXT_BLOCK_MAX);
     uint8_t durable = read_u8(&r);
     out->audit_durable = durable != 0;
     if (!read_done(&r) || durable > 1 || !lanes_are_good(out->lanes) ||
         !hosts_are_good(out->static_hosts) || !registry_is_good(out->registry) ||
-        !blocks_are_good(out->own_addresses) || !anchors_are_good(out->own_anchors))
+        !blocks_are_good(out->own_addresses) || !anchors_are_good(out->own_anchors) ||
+        !rights_are_good(out->attach_rights))
         return ERR_BAD;
     return 0;
 }

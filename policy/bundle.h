@@ -23,6 +23,13 @@ struct static_host {
     struct address address;
 };
 
+/* Which sandboxes a user or a group may attach (daemon/attach.h). */
+struct attach_right {
+    bool group;
+    uint32_t id;
+    struct view names; /* separated by SP, at least one */
+};
+
 enum { RESOLVERS_MAX = 8 };
 
 struct bundle {
@@ -38,6 +45,7 @@ struct bundle {
     struct view own_addresses; /* blocks: "address:port" of every listener of ours, to be refused */
     struct view anchors;       /* PEM certificates that upstreams are verified against */
     struct view own_anchors;   /* of services with `upstream ca`; bundle_anchors walks */
+    struct view attach_rights; /* bundle_right walks */
     bool audit_durable;        /* wait for the disk before bytes leave */
 };
 
@@ -47,6 +55,8 @@ MUST_USE int bundle_read(struct view text, struct bundle *out);
 /* Walks: start with *rest = b->lanes (or static_hosts); false at the end. */
 bool bundle_lane(struct view *rest, struct lane_info *out);
 void bundle_put_lane(struct buf *out, const struct lane_info *lane);
+bool bundle_right(struct view *rest, struct attach_right *out);
+void bundle_put_right(struct buf *out, const struct attach_right *right);
 bool bundle_host(struct view *rest, struct static_host *out);
 void bundle_put_host(struct buf *out, const struct static_host *host);
 bool bundle_anchors(struct view *rest, struct view *service, struct view *pem);

@@ -228,7 +228,15 @@ struct bad_case {
 static const struct bad_case bad_cases[] = {
     {"policy p\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'state DIR' is missing"},
     {"state s\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'policy FILE' is missing"},
-    {"state s; policy p", 1, 18, "there is no 'listen'"},
+    {"state s; policy p", 1, 18, "neither 'listen' nor 'attach'"},
+    {BASE "attach", 4, 7, "expected the path of a Unix socket"},
+    {BASE "attach a\nattach b", 5, 1, "a second 'attach'"},
+    {BASE "attach a { uid me b }", 4, 16, "expected a user id"},
+    {BASE "attach a { uid 1 }", 4, 18, "expected the name of a sandbox"},
+    {BASE "attach a { gid 1 a/b }", 4, 18, "is no name"},
+    {BASE "attach a { uid 1 a; uid 1 b }", 4, 21, "the same user as in line 4"},
+    {BASE "attach a { mode 8 }", 4, 17, "is no mode"},
+    {BASE "attach a { shared }", 4, 12, "attach"},
     {BASE "stat x", 4, 1, "did you mean 'state'?"},
     {BASE "state x", 4, 1, "a second 'state'"},
     {BASE "debug yes", 4, 7, "expected the end of the statement"},
@@ -385,6 +393,34 @@ static void a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error(void 
     config_free(&c);
 }
 
+static void who_may_attach_what_goes_into_the_bundle(void **state) {
+    (void)state;
+    struct config c = read_config("state s; policy p\nattach a.sock {\n"
+                                  "    uid 1000 a b\n    gid 7 b\n    mode 0660\n}\n");
+    struct policy *p = policy_of("sandbox a { }\nsandbox b { }"),
+                  *less = policy_of("sandbox a { }");
+    struct attach_right right;
+    struct buf out;
+    assert_string_equal(c.attach.path, "/etc/exeat/a.sock");
+    assert_int_equal(c.attach.mode, 0660);
+    buf_init(&out, 4096);
+    assert_int_equal(config_put_rights(&c, p, &out, &errors), 0);
+    struct view rest = buf_view(&out);
+    assert_true(bundle_right(&rest, &right));
+    assert_true(!right.group && right.id == 1000 && view_equal(right.names, VIEW("a b")));
+    assert_true(bundle_right(&rest, &right));
+    assert_true(right.group && right.id == 7 && view_equal(right.names, VIEW("b")));
+    assert_int_equal(rest.n, 0);
+    assert_int_equal(config_put_rights(&c, less, &out, &errors), ERR_BAD);
+    assert_int_equal(errors.total, 2);
+    assert_int_equal(errors.at[0].at.line, 3);
+    assert_non_null(strstr(errors.at[0].text, "no sandbox 'b'"));
+    buf_free(&out);
+    policy_free(p);
+    policy_free(less);
+    config_free(&c);
+}
+
 static void hosts_and_own_addresses_go_into_the_bundle(void **state) {
     (void)state;
     struct config c = read_config(BASE "listen tcp [::]:2 { sandbox b }\n"
@@ -423,6 +459,7 @@ int main(void) {
         cmocka_unit_test(a_socket_path_fits_the_kernel),
         cmocka_unit_test(a_lane_for_everybody_has_who_has_no_other),
         cmocka_unit_test(a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error),
+        cmocka_unit_test(who_may_attach_what_goes_into_the_bundle),
         cmocka_unit_test(hosts_and_own_addresses_go_into_the_bundle),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

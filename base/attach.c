@@ -1,0 +1,157 @@
+#include "base/attach.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { REQUEST_MAX = 256 };
+
+union control {
+    struct cmsghdr header;
+    char room[CMSG_SPACE(ATTACH_LISTENERS_MAX * sizeof(int))];
+};
+
+int attach_connect(const char *path) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof to.sun_path) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* ---- the request ---- */
+
+static int send_with(int fd, struct view bytes, const int *fds, size_t n) {
+    union control control;
+    struct iovec iov = {(void *)(uintptr_t)bytes.p, bytes.n};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    memset(&control, 0, sizeof control);
+    if (n > 0) {
+        m.msg_control = &control;
+        m.msg_controllen = CMSG_SPACE(n * sizeof *fds);
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(n * sizeof *fds);
+        memcpy(CMSG_DATA(&control.header), fds, n * sizeof *fds);
+    }
+    /* Of who was refused before he asked the answer says why. */
+    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)bytes.n || errno == EPIPE ? 0 : ERR_SYSTEM;
+}
+
+int attach_send_request(int fd, const struct attach_request *r) {
+    struct buf b;
+    buf_init(&b, REQUEST_MAX);
+    if (r->n > ATTACH_LISTENERS_MAX || r->sandbox.n > ATTACH_NAME_MAX)
+        return ERR_LIMIT;
+    buf_put_u8(&b, ATTACH_VERSION);
+    buf_put_block(&b, r->sandbox);
+    buf_put_u8(&b, (uint8_t)r->n);
+    buf_put(&b, view_of(r->kinds, r->n));
+    int result = buf_ok(&b) ? send_with(fd, buf_view(&b), r->fds, r->n) : ERR_MEMORY;
+    buf_free(&b);
+    return result;
+}
+
+static void close_all(const int *fds, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+}
+
+/* Every descriptor that came, whatever else is wrong. */
+static size_t take_descriptors(struct msghdr *m, int fds[ATTACH_LISTENERS_MAX]) {
+    size_t n = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof *fds; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+            if (n < ATTACH_LISTENERS_MAX)
+                fds[n++] = fd;
+            else
+                close(fd);
+        }
+    }
+    return n;
+}
+
+static bool read_request(struct view bytes, struct attach_request *r, size_t came) {
+    struct reader in = reader_of(bytes);
+    uint8_t version = read_u8(&in);
+    r->sandbox = read_block(&in, ATTACH_NAME_MAX);
+    r->n = read_u8(&in);
+    if (in.bad || version != ATTACH_VERSION || r->n != came || in.rest.n != r->n)
+        return false;
+    for (size_t i = 0; i < r->n; i++)
+        r->kinds[i] = read_u8(&in);
+    return read_done(&in);
+}
+
+int attach_receive_request(int fd, struct buf *out, struct attach_request *r) {
+    union control control;
+    uint8_t *room = buf_reserve(out, REQUEST_MAX);
+    struct iovec iov = {room, REQUEST_MAX};
+    struct msghdr m = {.msg_iov = &iov,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof control};
+    if (!room)
+        return ERR_MEMORY;
+    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    if (n <= 0)
+        return n == 0 ? ERR_CLOSED : errno == EAGAIN || errno == EINTR ? ERR_AGAIN : ERR_SYSTEM;
+    size_t came = take_descriptors(&m, r->fds);
+    buf_commit(out, (size_t)n);
+    if (!(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && read_request(buf_view(out), r, came))
+        return 0;
+    close_all(r->fds, came);
+    return ERR_BAD;
+}
+
+/* ---- the answer ---- */
+
+int attach_send_answer(int fd, const struct attach_answer *a) {
+    struct buf b;
+    buf_init_cleared(&b, ATTACH_ANSWER_MAX); /* it holds a token */
+    buf_put_u8(&b, (uint8_t)-a->err);
+    buf_put_block(&b, a->text);
+    buf_put_block(&b, a->ca);
+    ssize_t sent = -1;
+    bool fits = buf_ok(&b);
+    if (fits)
+        sent = send(fd, buf_view(&b).p, buf_len(&b), MSG_NOSIGNAL | MSG_DONTWAIT);
+    int result = !fits ? ERR_LIMIT : sent == (ssize_t)buf_len(&b) ? 0 : ERR_SYSTEM;
+    buf_free(&b);
+    return result;
+}
+
+int attach_receive_answer(int fd, struct buf *out, struct attach_answer *a) {
+    uint8_t *room = buf_reserve(out, ATTACH_ANSWER_MAX);
+    bool reset = false;
+    ssize_t n;
+    if (!room)
+        return ERR_MEMORY;
+    /* Who was refused before he asked is told so once, before the answer. */
+    do {
+        n = recv(fd, room, ATTACH_ANSWER_MAX, 0);
+    } while (n < 0 && (errno == EINTR || (errno == ECONNRESET && !reset && (reset = true))));
+    if (n <= 0)
+        return n == 0 ? ERR_CLOSED : ERR_SYSTEM;
+    buf_commit(out, (size_t)n);
+    struct reader r = reader_of(buf_view(out));
+    a->err = -(int)read_u8(&r);
+    a->text = read_block(&r, ATTACH_ANSWER_MAX);
+    a->ca = read_block(&r, ATTACH_ANSWER_MAX);
+    return read_done(&r) ? 0 : ERR_BAD;
+}

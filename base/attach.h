@@ -1,0 +1,64 @@
+/*
+ * How a sandbox is attached to a running exeatd: one conversation over a Unix socket of type SOCK_SEQPACKET,
+ * between the launcher that has made the sandbox and exeatd's process attach.
+ *
+ *   launcher to exeatd, one packet, with all its listening sockets in one SCM_RIGHTS:
+ *       u8 version, block sandbox, u8 n, then n times u8 kind, in the order of the descriptors
+ *   exeatd to launcher, one packet:
+ *       u8 err (0, or -code), block text, block ca
+ *       err 0: text is broker's answer to CONTROL_SANDBOX_ADD, JSON; ca our certificates, PEM.
+ *       Else text is a sentence for the user, and the connection is closed behind it.
+ *
+ * The sandbox's lane lives as long as the connection: whoever closes it ends the lane, and what was issued with
+ * it. The launcher says nothing more, and the end of file tells it that the lane has ended.
+ *
+ * Who may attach what is judged by the peer's uid and groups. A launcher whose socket was made in another
+ * network namespace than exeatd's is refused, so that nobody inside of a sandbox can attach: it connects before
+ * it leaves for the sandbox's.
+ */
+#ifndef BASE_ATTACH_H
+#define BASE_ATTACH_H
+
+#include "base/bytes.h"
+
+enum { ATTACH_VERSION = 1, ATTACH_LISTENERS_MAX = 32, ATTACH_NAME_MAX = 64 };
+
+/* Of an answer: what fits into one packet of a socket with the kernel's usual buffer. */
+#define ATTACH_ANSWER_MAX ((size_t)160 << 10)
+
+/* What a listening socket is for. exeatd refuses a request with a kind that it does not serve. */
+enum attach_kind {
+    ATTACH_EXPLICIT = 1,    /* TCP or Unix stream: clients that know of the proxy */
+    ATTACH_TRANSPARENT = 2, /* TCP: clients that mean another address */
+    ATTACH_DNS_UDP = 3,
+    ATTACH_DNS_TCP = 4,
+};
+
+struct attach_request {
+    struct view sandbox;
+    size_t n;
+    uint8_t kinds[ATTACH_LISTENERS_MAX];
+    int fds[ATTACH_LISTENERS_MAX];
+};
+
+struct attach_answer {
+    int err; /* 0 or a code of base/error.h */
+    struct view text, ca;
+};
+
+/* A connected, close-on-exec socket, or -1 with errno. */
+int attach_connect(const char *path);
+/* The descriptors stay the caller's. ERR_LIMIT: the name or n does not fit; ERR_SYSTEM. */
+MUST_USE int attach_send_request(int fd, const struct attach_request *r);
+/* Waits. Views point into out, which has room for ATTACH_ANSWER_MAX. ERR_CLOSED, ERR_BAD, ERR_SYSTEM. */
+MUST_USE int attach_receive_answer(int fd, struct buf *out, struct attach_answer *a);
+
+/*
+ * exeatd's side. The view points into out; the descriptors, close-on-exec, are the caller's on 0, else
+ * closed. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: another version, or no request.
+ */
+MUST_USE int attach_receive_request(int fd, struct buf *out, struct attach_request *r);
+/* ERR_LIMIT: it does not fit into a packet; ERR_SYSTEM. */
+MUST_USE int attach_send_answer(int fd, const struct attach_answer *a);
+
+#endif

@@ -1,0 +1,594 @@
+#include "daemon/attach.h"
+
+#include "audit/stream.h"
+#include "base/attach.h"
+#include "base/child.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/limits.h"
+#include "base/log.h"
+#include "base/rights.h"
+#include "broker/broker_messages.h"
+#include "policy/lexer.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    REQUEST_SECONDS = 10, /* from the connection to the request */
+    SERVE_SECONDS =
+        60, /* from the request to the answer; longer than broker waits for a generation */
+    GUESTS_EXTRA = 64, /* connections beyond the sandboxes that may be attached */
+    ASKS_MAX = 16,     /* of broker, at once */
+    GROUPS_MAX = 1024,
+    CA_MAX = 64 << 10,
+    REQUEST_ROOM = 512,
+};
+
+enum guest_state {
+    GUEST_NEW,    /* has not asked yet */
+    GUEST_ASKED,  /* the parent was asked for a lane */
+    GUEST_ADDED,  /* the lane is being made; broker will be asked */
+    GUEST_ISSUED, /* broker was asked */
+    GUEST_SERVED, /* was answered */
+};
+
+/* One launcher. */
+struct guest {
+    struct attach *owner;
+    struct guest *next;
+    enum guest_state state;
+    int fd;
+    struct event *readable, *timer;
+    uint32_t id; /* its lane's, for the parent, and that of its questions to broker */
+    uint32_t uid;
+    char sandbox[SANDBOX_NAME_MAX + 1];
+    bool up;           /* the lane serves */
+    struct buf issued; /* what broker answered */
+};
+
+struct attach {
+    struct loop *loop;
+    struct child *child;
+    struct event *listener;
+    struct channel *broker; /* NULL: not there */
+    struct audit_stream audit;
+    struct guest *guests;
+    size_t n_guests;
+    uint32_t last_id;
+    uint64_t home; /* cookie of the network namespace we are in */
+    struct buf ca;
+    struct bundle now, next; /* their views point into the texts that child keeps */
+    uint64_t attached, refused;
+};
+
+/* ---- who may ---- */
+
+static bool names(const struct attach_right *right, struct view sandbox) {
+    struct view rest = right->names, name;
+    while (lane_sandbox(&rest, &name))
+        if (view_equal(name, sandbox))
+            return true;
+    return false;
+}
+
+bool attach_permits(struct view rights, uint32_t uid, const uint32_t *groups, size_t n_groups,
+                    struct view sandbox) {
+    struct attach_right right;
+    while (bundle_right(&rights, &right)) {
+        bool is_theirs = !right.group && right.id == uid;
+        for (size_t i = 0; right.group && i < n_groups; i++)
+            is_theirs = is_theirs || groups[i] == right.id;
+        if (is_theirs && names(&right, sandbox))
+            return true;
+    }
+    return false;
+}
+
+/* Whoever controls exeat anyway may attach all that the policy has. */
+static bool is_permitted(const struct guest *g) {
+    uint32_t groups[GROUPS_MAX];
+    socklen_t size = sizeof groups;
+    struct ucred who;
+    socklen_t who_size = sizeof who;
+    if (g->uid == 0 || g->uid == getuid())
+        return true;
+    size_t n = getsockopt(g->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0
+                   ? size / sizeof *groups
+                   : 0;
+    /* The first of a process' groups need not be among the others. */
+    if (n < GROUPS_MAX && getsockopt(g->fd, SOL_SOCKET, SO_PEERCRED, &who, &who_size) == 0)
+        groups[n++] = who.gid;
+    return attach_permits(g->owner->now.attach_rights, g->uid, groups, n, view_str(g->sandbox));
+}
+
+/* The network namespace that a socket was made in; of one that was accepted, its client's. 0: unknown. */
+static uint64_t namespace_of(int fd) {
+    uint64_t cookie;
+    socklen_t size = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+static size_t count(const struct attach *a, bool of_one, uint32_t uid) {
+    size_t n = 0;
+    for (const struct guest *g = a->guests; g; g = g->next)
+        n += g->state != GUEST_NEW && (!of_one || g->uid == uid);
+    return n;
+}
+
+static bool is_attached(const struct attach *a, struct view sandbox) {
+    for (const struct guest *g = a->guests; g; g = g->next)
+        if (g->state != GUEST_NEW && view_equal(view_str(g->sandbox), sandbox))
+            return true;
+    return false;
+}
+
+static int option(int fd, int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+}
+
+/* Listens for streams of TCP or Unix. */
+static bool is_listener(int fd) {
+    int domain = option(fd, SO_DOMAIN);
+    return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == SOCK_STREAM &&
+           (domain == AF_UNIX ||
+            ((domain == AF_INET || domain == AF_INET6) && option(fd, SO_PROTOCOL) == IPPROTO_TCP));
+}
+
+/* Why the request is refused, or NULL. */
+static const char *find_fault(const struct guest *g, const struct attach_request *r) {
+    const struct attach *a = g->owner;
+    if (a->home == 0 || namespace_of(g->fd) != a->home)
+        return "from another network namespace than exeatd's nobody attaches: no sandbox makes "
+               "another one";
+    if (!is_permitted(g))
+        return "this user may not attach this sandbox: the configuration's `attach` names who may "
+               "attach what";
+    if (r->n == 0)
+        return "there is no listening socket in the request";
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->kinds[i] != ATTACH_EXPLICIT)
+            return "this exeatd serves no listeners of such a kind";
+        if (!is_listener(r->fds[i]))
+            return "a descriptor in the request is no listening socket of TCP or Unix";
+    }
+    if (is_attached(a, r->sandbox))
+        return "the sandbox is attached already: end that one first, or give this one another "
+               "sandbox of the policy";
+    if (count(a, false, 0) >= a->now.limits.v[LIMIT_ATTACHED])
+        return "too many sandboxes are attached: the limit is `attached`";
+    if (count(a, true, g->uid) >= a->now.limits.v[LIMIT_ATTACHED_USER])
+        return "this user has too many sandboxes attached: the limit is `attached-per-user`";
+    if (!a->broker)
+        return "the broker is not running: see `exeat status`";
+    return NULL;
+}
+
+/* ---- guests ---- */
+
+static void say_end(struct attach *a, uint32_t id) {
+    channel_send(child_channel(a->child), ROLE_LANE_END, id, 0, VIEW(""));
+}
+
+static void ask_broker(struct guest *g, uint16_t type, uint32_t id) {
+    struct buf *b = channel_begin(g->owner->broker, type, id, 0);
+    buf_put_u32(b, g->uid);
+    buf_put_block(b, view_str(g->sandbox));
+    channel_end(g->owner->broker);
+}
+
+/* What was made for it ends with it. Its answer from broker would find nobody. */
+static void undo(struct guest *g) {
+    if (g->state == GUEST_NEW)
+        return;
+    say_end(g->owner, g->id);
+    if (g->state >= GUEST_ISSUED && g->owner->broker)
+        ask_broker(g, BROKER_SANDBOX_REMOVE, 0);
+}
+
+static void ask_next(struct attach *a);
+
+static void guest_free(struct guest *g) {
+    struct attach *a = g->owner;
+    struct guest **at = &a->guests;
+    while (*at != g)
+        at = &(*at)->next;
+    *at = g->next;
+    a->n_guests--;
+    undo(g);
+    if (g->readable)
+        event_free(g->readable);
+    if (g->timer)
+        event_free(g->timer);
+    close(g->fd);
+    buf_free(&g->issued);
+    free(g);
+    ask_next(a);
+}
+
+static void record_refusal(const struct guest *g, const char *why) {
+    struct attach *a = g->owner;
+    struct record r = {.present = 0};
+    char text[16];
+    snprintf(text, sizeof text, "%u", g->uid);
+    record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
+    record_str(&r, FIELD_EVENT, "attach_refused");
+    record_str(&r, FIELD_PRINCIPAL, text);
+    record_str(&r, FIELD_SANDBOX, g->sandbox);
+    record_str(&r, FIELD_DETAIL, why);
+    if (audit_stream_write(&a->audit, &r) != 0)
+        log_warn("audit: a record was not taken");
+    record_free(&r);
+}
+
+/* Best effort: it may not even be reading. */
+static void guest_refuse(struct guest *g, int code, const char *why) {
+    struct attach_answer answer = {.err = code, .text = view_str(why)};
+    log_warn("uid %u: sandbox %s: %s", g->uid, g->sandbox, why);
+    g->owner->refused++;
+    record_refusal(g, why);
+    if (attach_send_answer(g->fd, &answer) != 0)
+        log_debug("a launcher that was turned away did not listen");
+    guest_free(g);
+}
+
+static void arm(struct guest *g, unsigned seconds) {
+    struct timeval end = {(time_t)seconds, 0};
+    event_add(g->timer, &end);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx) {
+    struct guest *g = ctx;
+    (void)fd;
+    (void)what;
+    guest_refuse(g, ERR_TIMEOUT,
+                 g->state == GUEST_NEW ? "no request came in time"
+                                       : "the lane did not come up in time: see exeatd's log");
+}
+
+static void guest_serve(struct guest *g) {
+    struct attach_answer answer = {.text = buf_view(&g->issued), .ca = buf_view(&g->owner->ca)};
+    int result = attach_send_answer(g->fd, &answer);
+    if (result != 0) {
+        guest_refuse(g, result,
+                     result == ERR_LIMIT ? "what was issued is too much for one answer"
+                                         : "the launcher does not read");
+        return;
+    }
+    g->state = GUEST_SERVED;
+    g->owner->attached++;
+    event_del(g->timer);
+    buf_free(&g->issued);
+    log_info("uid %u attached sandbox %s", g->uid, g->sandbox);
+}
+
+static void serve_when_ready(struct guest *g) {
+    if (g->state == GUEST_ISSUED && g->up && buf_len(&g->issued) > 0)
+        guest_serve(g);
+}
+
+/* A few at a time: broker has room for so many, and one generation serves all of them. */
+static void ask_next(struct attach *a) {
+    size_t waiting = 0;
+    for (const struct guest *g = a->guests; g; g = g->next)
+        waiting += g->state == GUEST_ISSUED && buf_len(&g->issued) == 0;
+    for (struct guest *g = a->guests; g && a->broker && waiting < ASKS_MAX; g = g->next)
+        if (g->state == GUEST_ADDED) {
+            g->state = GUEST_ISSUED;
+            ask_broker(g, BROKER_SANDBOX_ADD, g->id);
+            waiting++;
+        }
+}
+
+/* ---- the request ---- */
+
+static uint32_t new_id(struct attach *a) {
+    if (++a->last_id == 0)
+        a->last_id = 1;
+    return a->last_id;
+}
+
+static void ask_parent(struct guest *g, struct attach_request *r) {
+    struct channel *parent = child_channel(g->owner->child);
+    struct buf *b = channel_begin(parent, ROLE_LANE_ADD, g->id, 0);
+    buf_put_u32(b, g->uid);
+    buf_put_u8(b, (uint8_t)r->n);
+    buf_put_block(b, view_str(g->sandbox));
+    channel_end(parent);
+    for (size_t i = 0; i < r->n; i++)
+        channel_send_fd(parent, ROLE_LANE_LISTENER, g->id, 0, VIEW(""), r->fds[i]);
+}
+
+static void take_request(struct guest *g) {
+    struct attach_request r;
+    struct buf text;
+    buf_init(&text, REQUEST_ROOM);
+    int result = attach_receive_request(g->fd, &text, &r);
+    const char *fault = "the request is malformed, or of another version of exeat";
+    /* What is no name stays out of the log: it is any bytes. */
+    if (result == 0)
+        fault = name_is_good(r.sandbox) && view_cstr(r.sandbox, g->sandbox, sizeof g->sandbox) == 0
+                    ? find_fault(g, &r)
+                    : "no sandbox has such a name";
+    if (!fault) {
+        g->id = new_id(g->owner);
+        g->state = GUEST_ASKED;
+        arm(g, SERVE_SECONDS);
+        ask_parent(g, &r);
+    } else if (result == ERR_CLOSED) {
+        guest_free(g);
+    } else if (result != ERR_AGAIN) {
+        for (size_t i = 0; result == 0 && i < r.n; i++)
+            close(r.fds[i]);
+        guest_refuse(g, result == 0 ? ERR_DENIED : result, fault);
+    }
+    buf_free(&text);
+}
+
+/* The end of the connection, or more than a launcher has to say. */
+static void on_readable(evutil_socket_t fd, short what, void *ctx) {
+    struct guest *g = ctx;
+    (void)fd;
+    (void)what;
+    if (g->state == GUEST_NEW)
+        take_request(g);
+    else
+        guest_free(g);
+}
+
+/* ---- accepting ---- */
+
+static struct guest *guest_new(struct attach *a, int fd, uint32_t uid) {
+    struct guest *g = calloc(1, sizeof *g);
+    if (!g) {
+        close(fd);
+        return NULL;
+    }
+    *g = (struct guest){.owner = a, .fd = fd, .uid = uid, .next = a->guests};
+    buf_init_cleared(&g->issued, BROKER_TEXT_MAX);
+    a->guests = g;
+    a->n_guests++;
+    g->readable = event_new(loop_base(a->loop), fd, EV_READ | EV_PERSIST, on_readable, g);
+    g->timer = event_new(loop_base(a->loop), -1, 0, on_timer, g);
+    if (g->readable && g->timer && event_add(g->readable, NULL) == 0) {
+        arm(g, REQUEST_SECONDS);
+        return g;
+    }
+    guest_free(g);
+    return NULL;
+}
+
+static void on_accept(evutil_socket_t listener, short what, void *ctx) {
+    struct attach *a = ctx;
+    struct ucred who;
+    socklen_t size = sizeof who;
+    (void)what;
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof who) {
+        close(fd);
+        return;
+    }
+    struct guest *g = guest_new(a, fd, who.uid);
+    if (!g)
+        return;
+    if (a->n_guests > a->now.limits.v[LIMIT_ATTACHED] + GUESTS_EXTRA)
+        guest_refuse(g, ERR_LIMIT, "too many launchers are connected: try again");
+}
+
+/* ---- broker ---- */
+
+static struct guest *guest_of(const struct attach *a, uint32_t id) {
+    struct guest *g = a->guests;
+    while (g && (g->id != id || g->state == GUEST_NEW))
+        g = g->next;
+    return g;
+}
+
+static int take_done(void *ctx, struct channel *ch, struct message *m) {
+    struct attach *a = ctx;
+    struct reader r = reader_of(m->body);
+    char why[512];
+    (void)ch;
+    int code = -(int)read_u8(&r);
+    struct view text = read_block(&r, BROKER_TEXT_MAX);
+    if (!read_done(&r))
+        return ERR_BAD;
+    struct guest *g = m->id ? guest_of(a, m->id) : NULL;
+    if (!g || g->state != GUEST_ISSUED || buf_len(&g->issued) > 0)
+        return 0;
+    if (code != 0 || text.n == 0) {
+        guest_refuse(g, code != 0 ? code : ERR_BAD, log_text(text, why, sizeof why));
+        return 0;
+    }
+    buf_put(&g->issued, text);
+    serve_when_ready(g);
+    ask_next(a);
+    return 0;
+}
+
+static const struct channel_rule broker_rules[] = {
+    {BROKER_DONE, 0, BROKER_TEXT_MAX + 16, take_done, "broker done"},
+};
+
+/* Those who wait for it are refused; whoever was served goes on. */
+static void lose_broker(struct attach *a) {
+    channel_free(a->broker);
+    a->broker = NULL;
+    for (struct guest *g = a->guests, *next; g; g = next) {
+        next = g->next;
+        if (g->state == GUEST_ADDED || (g->state == GUEST_ISSUED && buf_len(&g->issued) == 0))
+            guest_refuse(g, ERR_CLOSED, "the broker ended meanwhile: try again");
+    }
+}
+
+static void on_broker_closed(void *ctx, struct channel *ch, int why) {
+    struct attach *a = ctx;
+    (void)ch;
+    log_warn("broker's channel: %s", err_text(why));
+    lose_broker(a);
+    if (why == ERR_BAD || why == ERR_LIMIT)
+        child_bad_peer(a->child, ROLE_BROKER, 0);
+}
+
+static int attach_broker(struct attach *a, int fd) {
+    lose_broker(a);
+    a->broker = channel_new(a->loop, fd, broker_rules, sizeof broker_rules / sizeof *broker_rules,
+                            0, on_broker_closed, a);
+    return a->broker ? 0 : ERR_MEMORY;
+}
+
+/* ---- the parent ---- */
+
+static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
+    struct attach *a = ctx;
+    (void)lane;
+    (void)name;
+    if (role == ROLE_BROKER)
+        return attach_broker(a, fd);
+    if (role == ROLE_AUDIT)
+        return audit_stream_attach(&a->audit, fd);
+    close(fd);
+    return ERR_BAD;
+}
+
+static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
+    struct attach *a = ctx;
+    (void)lane;
+    if (role == ROLE_BROKER)
+        lose_broker(a);
+    else if (role == ROLE_AUDIT)
+        audit_stream_away(&a->audit);
+}
+
+static int on_file(void *ctx, struct view name, int fd) {
+    struct attach *a = ctx;
+    if (!view_equal(name, VIEW("public-ca"))) {
+        close(fd);
+        return ERR_BAD;
+    }
+    buf_reset(&a->ca);
+    return file_read(fd, CA_MAX, &a->ca);
+}
+
+static int on_generation(void *ctx, uint32_t generation, struct view text) {
+    struct attach *a = ctx;
+    (void)generation;
+    return bundle_read(text, &a->next);
+}
+
+/* Whoever lost the right is put out. */
+static void on_commit(void *ctx, uint32_t generation) {
+    struct attach *a = ctx;
+    (void)generation;
+    a->now = a->next;
+    for (struct guest *g = a->guests, *next; g; g = next) {
+        next = g->next;
+        if (g->state != GUEST_NEW && !is_permitted(g)) {
+            log_info("uid %u may attach sandbox %s no more", g->uid, g->sandbox);
+            guest_free(g);
+        }
+    }
+    /* Nobody was let in before it was known who may. */
+    if (event_add(a->listener, NULL) != 0)
+        log_warn("nobody can attach: no memory");
+}
+
+static int on_lane(void *ctx, uint32_t id, enum lane_news news, struct view text) {
+    struct attach *a = ctx;
+    struct guest *g = guest_of(a, id);
+    char why[512];
+    if (!g)
+        return 0;
+    if (news == LANE_ENDED && g->state == GUEST_SERVED) {
+        guest_free(g);
+    } else if (news == LANE_ENDED) {
+        guest_refuse(g, ERR_DENIED, log_text(text, why, sizeof why));
+    } else if (news == LANE_ADDED && g->state == GUEST_ASKED) {
+        g->state = GUEST_ADDED;
+        ask_next(a);
+    } else if (news == LANE_UP) {
+        g->up = true;
+        serve_when_ready(g);
+    }
+    return 0;
+}
+
+static void on_status(void *ctx, struct buf *out) {
+    const struct attach *a = ctx;
+    json_put_number(out, "connections", a->n_guests);
+    json_put_number(out, "attached", count(a, false, 0));
+    json_put_number(out, "attached_ever", a->attached);
+    json_put_number(out, "refused", a->refused);
+}
+
+static const struct child_ops ops = {
+    .on_peer = on_peer,
+    .on_peer_gone = on_peer_gone,
+    .on_file = on_file,
+    .on_generation = on_generation,
+    .on_commit = on_commit,
+    .on_status = on_status,
+    .on_lane = on_lane,
+};
+
+/* ---- the process ---- */
+
+struct attach *attach_new(struct loop *l, const struct role_args *args) {
+    struct attach *a = calloc(1, sizeof *a);
+    if (!a)
+        return NULL;
+    a->loop = l;
+    a->home = namespace_of(LISTENER_FD);
+    if (a->home == 0)
+        log_warn("this kernel does not tell network namespaces: nobody can attach");
+    buf_init(&a->ca, 2 * CA_MAX);
+    audit_stream_init(&a->audit, l, "attach", NULL, NULL);
+    a->child = child_new(l, args, &ops, a);
+    if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
+        a->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, a);
+    if (!a->child || !a->listener) {
+        attach_free(a);
+        return NULL;
+    }
+    child_up(a->child, VIEW(""));
+    return a;
+}
+
+void attach_free(struct attach *a) {
+    if (!a)
+        return;
+    while (a->guests)
+        guest_free(a->guests);
+    if (a->listener)
+        event_free(a->listener);
+    channel_free(a->broker);
+    audit_stream_close(&a->audit);
+    child_free(a->child);
+    buf_free(&a->ca);
+    free(a);
+}
+
+int attach_main(const struct role_args *args) {
+    log_open("attach", args->debug ? LOG_DEBUG : LOG_INFO);
+    if (args->listeners != 1) {
+        log_fatal("exactly one listener is wanted");
+        return 1;
+    }
+    if (rights_enter(args) != 0)
+        return 1;
+    struct loop *l = loop_new();
+    struct attach *a = l ? attach_new(l, args) : NULL;
+    int result = a ? loop_run(l) : ERR_MEMORY;
+    attach_free(a);
+    loop_free(l);
+    return result == 0 ? 0 : 1;
+}

@@ -1,0 +1,113 @@
+#include "daemon/attached.h"
+
+#include "base/log.h"
+#include "daemon/lanes.h"
+#include "daemon/parent.h"
+#include "daemon/process.h"
+#include "daemon/rollout.h"
+#include "policy/lexer.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+
+static void tell(struct parent *p, uint32_t id, enum lane_news news, const char *text) {
+    struct process *attach = process_find(p, ROLE_ATTACH, 0);
+    if (!attach || attach->state != PROCESS_UP)
+        return;
+    struct buf *b = channel_begin(attach->channel, PARENT_LANE, id, p->generation);
+    buf_put_u8(b, (uint8_t)news);
+    buf_put_block(b, view_str(text));
+    channel_end(attach->channel);
+}
+
+void attached_tell(const struct lane *l, enum lane_news news, const char *text) {
+    tell(l->parent, l->attach, news, text);
+}
+
+static struct lane *find(struct parent *p, uint32_t id) {
+    struct lane *l = p->lanes;
+    while (l && (l->attach != id || l->ended))
+        l = l->next;
+    return l;
+}
+
+/* ---- what attach asks ---- */
+
+static const char *refusal(int result) {
+    return result == ERR_EXISTS  ? "the sandbox has a lane already: it is attached, or the "
+                                   "configuration has a `listen` for it"
+           : result == ERR_LIMIT ? "there is no room for another lane: the configuration's line "
+                                   "`uids` must name more user ids"
+           : result == ERR_BAD   ? "no sandbox has such a name"
+                                 : "exeatd is out of memory";
+}
+
+int attached_add(struct process *attach, struct message *m) {
+    struct parent *p = attach->parent;
+    struct reader r = reader_of(m->body);
+    struct lane *l;
+    char detail[48];
+    uint32_t uid = read_u32(&r);
+    size_t n = read_u8(&r);
+    struct view sandbox = read_block(&r, SANDBOX_NAME_MAX);
+    if (!read_done(&r) || attach->role != ROLE_ATTACH || m->id == 0 || find(p, m->id) || n == 0 ||
+        n > LISTENERS_MAX)
+        return ERR_BAD;
+    int result = name_is_good(sandbox) ? lanes_attach(p, sandbox, &l) : ERR_BAD;
+    if (result != 0) {
+        tell(p, m->id, LANE_ENDED, refusal(result));
+        return 0;
+    }
+    l->attach = m->id;
+    l->awaited = n;
+    snprintf(detail, sizeof detail, "attached by uid %u", uid);
+    parent_record_lane(l, "lane_added", detail);
+    attached_tell(l, LANE_ADDED, "");
+    return 0;
+}
+
+int attached_listener(struct process *attach, struct message *m) {
+    struct lane *l = find(attach->parent, m->id);
+    if (attach->role != ROLE_ATTACH || (l && l->awaited == 0))
+        return ERR_BAD;
+    /* It was refused, or has ended meanwhile. */
+    if (!l)
+        return 0;
+    l->listeners[l->n_listeners++] = (struct listener){.fd = m->fd};
+    m->fd = -1;
+    if (--l->awaited == 0)
+        lanes_start(l);
+    return 0;
+}
+
+int attached_end(struct process *attach, struct message *m) {
+    struct parent *p = attach->parent;
+    struct lane *l = find(p, m->id);
+    if (attach->role != ROLE_ATTACH)
+        return ERR_BAD;
+    if (!l)
+        return 0;
+    l->attach = 0;
+    lanes_end(l, "detached");
+    /* With what broker ends for it, or at the next tick. */
+    p->rollout.wanted = true;
+    return 0;
+}
+
+void attached_lost(struct parent *p) {
+    for (struct lane *l = p->lanes; l; l = l->next) {
+        if (!l->attach || l->ended)
+            continue;
+        l->attach = 0;
+        lanes_end(l, "attach has died");
+        p->rollout.wanted = true;
+    }
+    rollout_begin(p);
+}
+
+void attached_serves(struct lane *l) {
+    if (!l || !l->attach || l->attached_up || l->ended)
+        return;
+    l->attached_up = true;
+    attached_tell(l, LANE_UP, "");
+}

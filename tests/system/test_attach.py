@@ -1,0 +1,417 @@
+#!/usr/bin/env python3
+"""Sandboxes that are attached at run time: who may, what they get, and how they end."""
+import json
+import os
+import re
+import socket
+import struct
+import time
+
+from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, Attached, Refusal, connect, ended, in_child, receive, request, send
+from helpers import POLICY, SECRET, answer as said, ask, exists, kill_and_wait, small_place
+from place import Report, need_root, wait_for
+
+NOBODY, SOMEBODY = 65534, 65533
+CONFIG = """
+attach attach.sock {
+    uid 65534 a
+    gid 4711 c
+}
+limit attached-per-user 3
+"""
+
+
+def attach_place(**more):
+    return small_place(POLICY, {"b": "sandbox b"}, ("b",), config=CONFIG, **more)
+
+
+def refusal(function):
+    try:
+        function()
+    except Refusal as refused:
+        return refused.text
+    raise AssertionError("it was not refused")
+
+
+def status(place):
+    return json.loads(place.exeat("status", "--json", check=False))
+
+
+def pids_of(place, lane):
+    return [pid for (role, number), pid in place.pids().items() if number == lane]
+
+
+def lane_of(place, sandbox):
+    return next((l["lane"] for l in status(place)["lanes"] if l["sandboxes"] == sandbox), None)
+
+
+def events(place, name):
+    return [r for r in place.records() if r["kind"] == "event" and r["event"] == name]
+
+
+def role(place, name):
+    return place.pids()[(name, 0)]
+
+
+def attach_and_ask(place, sandbox):
+    with Attached(place, sandbox) as attached:
+        return attached.ask().status
+
+
+# ---- what it is ----
+
+def an_attached_sandbox_is_served_until_it_detaches(place):
+    """With its own lane, placeholders and CA; all of it ends with the connection."""
+    with Attached(place, "a") as attached:
+        assert attached.ask().status == 200
+        lane = lane_of(place, "a")
+        pids = pids_of(place, lane)
+        assert len(pids) >= 2, pids
+        held = attached.placeholder()
+    assert wait_for(lambda: not any(exists(pid) for pid in pids)), "its processes go on"
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    with socket.socket() as s:
+        assert wait_for(lambda: s.connect_ex(("127.0.0.1", attached.port)) != 0), "its listener goes on"
+    listed = wait_for(lambda: next(s for s in json.loads(place.exeat("sandbox", "list", "--json"))
+                                   if s["name"] == "a" and not s["registered"]))
+    assert not listed["issued"], listed
+    with Attached(place, "a") as again:
+        assert again.placeholder() != held
+        answer = again.ask(placeholder=held)
+        assert answer.status == 403 and answer.reason, answer
+    added, ended = events(place, "lane_added")[0], events(place, "lane_ended")[0]
+    assert (added["sandbox"], ended["sandbox"]) == ("a", "a") and "uid %d" % os.getuid() in added["detail"], (added, ended)
+
+
+def others_go_on_meanwhile(place):
+    before = place.pids()
+    with Attached(place, "a") as attached:
+        assert attached.ask().status == 200 and ask(place, sandbox="b").status == 200
+        foreign = attached.ask(placeholder=place.placeholder("b", "demo-key"))
+        assert foreign.status == 403, foreign
+    after = place.pids()
+    assert all(after[key] == pid for key, pid in before.items())
+
+
+def a_sandbox_is_attached_once_at_a_time(place):
+    with Attached(place, "a") as attached:
+        assert "attached already" in refusal(lambda: Attached(place, "a"))
+        assert attached.ask().status == 200, "the first one lost what it was issued"
+
+
+def a_sandbox_with_a_listener_is_not_attached(place):
+    held = place.placeholder("b", "demo-key")
+    assert "has a lane already" in refusal(lambda: Attached(place, "b"))
+    assert ask(place, sandbox="b", placeholder=held).status == 200, "what it was issued has ended"
+
+
+def a_sandbox_that_the_policy_does_not_have_is_refused(place):
+    assert "nobody" in refusal(lambda: Attached(place, "nobody"))
+    assert wait_for(lambda: lane_of(place, "nobody") is None)
+
+
+# ---- who may ----
+
+def a_user_attaches_what_the_configuration_lets_him(place):
+    need_root("change the uid")
+    assert in_child(lambda: attach_and_ask(place, "a"), NOBODY) == (True, 200)
+    worked, (kind, text) = in_child(lambda: attach_and_ask(place, "c"), NOBODY)
+    assert not worked and kind == "Refusal" and "may not attach" in text, text
+    worked, (kind, text) = in_child(lambda: attach_and_ask(place, "a"), SOMEBODY)
+    assert not worked and kind == "Refusal" and "may not attach" in text, text
+    refused = wait_for(lambda: [r for r in events(place, "attach_refused") if r["sandbox"] == "c"])
+    assert refused[0]["principal"] == str(NOBODY), refused
+
+
+def a_group_counts_the_first_one_and_the_others(place):
+    need_root("change the uid")
+    assert in_child(lambda: attach_and_ask(place, "c"), SOMEBODY, [1, 4711]) == (True, 200)
+    assert in_child(lambda: attach_and_ask(place, "c"), 4711) == (True, 200)
+    worked, (kind, text) = in_child(lambda: attach_and_ask(place, "c"), SOMEBODY, [4712])
+    assert not worked and "may not attach" in text, text
+
+
+def nobody_attaches_from_inside_of_a_sandbox(place):
+    """Another network namespace is refused, whoever asks: root, and who may attach, as root of a user namespace of his own."""
+    need_root("make namespaces")
+    for uid, spaces in ((None, CLONE_NEWNET), (NOBODY, CLONE_NEWUSER | CLONE_NEWNET)):
+        worked, (kind, text) = in_child(lambda: Attached(place, "a") and None, uid, unshare=spaces)
+        assert not worked and kind == "Refusal" and "network namespace" in text, text
+    assert in_child(lambda: attach_and_ask(place, "a"), NOBODY) == (True, 200)
+
+
+def the_listeners_of_a_sandbox_are_in_its_own_namespace(place):
+    """The connection is made outside, the listener inside: its clients are those in there."""
+    need_root("make namespaces")
+
+    def launch():
+        import ctypes
+        import fcntl
+        stream = connect(place.path("attach.sock"))
+        assert ctypes.CDLL(None).unshare(CLONE_NEWNET) == 0
+        with socket.socket() as s:
+            fcntl.ioctl(s, 0x8914, struct.pack("16sh14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+        listener = socket.create_server(("127.0.0.1", 3128))
+        send(stream, request("a", [EXPLICIT]), [listener])
+        receive(stream)
+        listener.close()
+        with socket.create_connection(("127.0.0.1", 3128), timeout=10) as client:
+            client.sendall(b"CONNECT evil.example.net:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+            return client.recv(1000)
+
+    worked, said = in_child(launch)
+    assert worked and said.startswith(b"HTTP/1.1 403"), said
+
+
+def who_loses_the_right_is_put_out(place):
+    need_root("change the uid")
+    ready, into = os.pipe()
+
+    def wait_inside():
+        with Attached(place, "a") as attached:
+            os.write(into, b".")
+            return attached.stream.recv(1)
+
+    pid = os.fork()
+    if pid == 0:
+        worked, said = in_child(wait_inside, NOBODY)
+        os._exit(0 if worked and said == b"" else 1)
+    os.read(ready, 1)
+    place.config_text = CONFIG.replace("uid 65534 a", "uid 65534 c")
+    place.configure()
+    place.exeat("reload")
+    assert os.waitpid(pid, 0)[1] == 0
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    place.config_text = CONFIG
+    place.configure()
+    place.exeat("reload")
+
+
+def a_right_for_a_sandbox_that_the_policy_does_not_have_is_an_error(place):
+    place.config_text = CONFIG.replace("uid 65534 a", "uid 65534 aa")
+    place.configure()
+    place.exeat("reload", check=False)
+    assert place.last.returncode != 0 and "no sandbox 'aa'" in place.last.stderr.decode(), place.last.stderr
+    place.config_text = CONFIG
+    place.configure()
+    place.exeat("reload")
+
+
+def a_user_attaches_no_more_than_the_limit(place):
+    others = [Attached(place, name) for name in ("a", "c", "d")]
+    assert "`attached-per-user`" in refusal(lambda: Attached(place, "e"))
+    for other in others:
+        assert other.ask().status == 200
+        other.close()
+
+
+# ---- hostile launchers ----
+
+def nonsense_is_refused_and_leaves_nothing_behind(place):
+    tcp, udp, plain = socket.create_server(("127.0.0.1", 0)), socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+    packet = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    packet.bind("\0exeat-test-%d" % os.getpid())
+    packet.listen()
+    pid = role(place, "attach")
+
+    def settled():
+        wait_for(lambda: status(place)["processes"][-1] and False, 0.3)
+        return len(os.listdir("/proc/%d/fd" % pid)), len(os.listdir("/proc/%d/fd" % place.daemon.pid))
+
+    before = settled()
+    for sent, sockets, says in [
+            (b"\0", [], "malformed"), (b"\xff" * 255, [tcp], "malformed"), (b"x" * 2000, [tcp], "malformed"),
+            (request("a", [EXPLICIT], version=2), [tcp], "another version"),
+            (request("a", [EXPLICIT]), [], "malformed"), (request("a", [EXPLICIT]), [tcp, tcp], "malformed"),
+            (request("a", [EXPLICIT], n=2), [tcp, tcp], "malformed"), (request("a", [EXPLICIT] * 33), [tcp] * 33, "malformed"),
+            (request("a", []), [], "no listening socket"), (request("a", [TRANSPARENT]), [tcp], "no listeners of such a kind"),
+            (request("a", [9]), [tcp], "no listeners of such a kind"), (request("a", [EXPLICIT]), [udp], "no listening socket"),
+            (request("a", [EXPLICIT]), [plain], "no listening socket"), (request("a", [EXPLICIT]), [packet], "no listening socket"),
+            (request("a" * 65, [EXPLICIT]), [tcp], "malformed"), (request("", [EXPLICIT]), [tcp], "no sandbox"),
+            (request("../a", [EXPLICIT]), [tcp], "no sandbox"), (request("a b", [EXPLICIT]), [tcp], "no sandbox")]:
+        with connect(place.path("attach.sock")) as stream:
+            send(stream, sent, sockets)
+            text = refusal(lambda: receive(stream))
+            assert says in text, (sent, text)
+            assert ended(stream)
+    for s in (tcp, udp, plain, packet):
+        s.close()
+    after = settled()
+    assert after == before and role(place, "attach") == pid, (before, after)
+
+
+def who_speaks_after_the_answer_is_detached(place):
+    with Attached(place, "a") as attached:
+        attached.stream.send(b"more")
+        assert ended(attached.stream)
+    assert wait_for(lambda: lane_of(place, "a") is None)
+
+
+def who_goes_before_the_answer_leaves_nothing(place):
+    for _ in range(20):
+        with connect(place.path("attach.sock")) as stream, socket.create_server(("127.0.0.1", 0)) as listener:
+            send(stream, request("a", [EXPLICIT]), [listener])
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    assert attach_and_ask(place, "a") == 200
+
+
+def who_is_suspended_is_so_when_attached_again(place):
+    """Also another part of the secret counts, as in a lane that begins again."""
+    script = place.upstream.script
+
+    def parts(attached, *which):
+        text = b" ".join(SECRET[i:i + 16].encode() for i in which)
+        place.upstream.script = lambda r, s: said(text)
+        return attached.ask("GET /", "open.allowed.test", None)
+
+    try:
+        with Attached(place, "a") as attached:
+            assert attached.ask().status == 200
+            for which in (14, 15, 16, 17, 18):
+                parts(attached, which)
+            assert wait_for(lambda: attached.ask().reason == "sandbox_suspended", 5), attached.ask()
+        with Attached(place, "a") as attached:
+            answer = attached.ask()
+            assert (answer.status, answer.reason) == (403, "sandbox_suspended"), answer
+        place.upstream.script = script
+        with Attached(place, "c") as other:
+            assert other.ask().status == 200
+    finally:
+        place.upstream.script = script
+
+
+# ---- deaths ----
+
+def the_lane_of_an_attached_sandbox_begins_again_when_a_part_dies(place):
+    with Attached(place, "a") as attached:
+        kill_and_wait(place, ("egress", lane_of(place, "a")))
+
+        def served():
+            try:
+                return attached.ask().status == 200
+            except OSError:
+                return False
+
+        assert wait_for(served, 15)
+
+
+def when_attach_dies_its_lanes_end(place):
+    with Attached(place, "a") as attached:
+        lane = lane_of(place, "a")
+        pids = pids_of(place, lane)
+        kill_and_wait(place, ("attach", 0))
+        assert attached.stream.recv(1) == b""
+        assert wait_for(lambda: not any(exists(pid) for pid in pids))
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    assert attach_and_ask(place, "a") == 200
+
+
+def when_broker_dies_who_is_attached_goes_on(place):
+    with Attached(place, "a") as attached:
+        kill_and_wait(place, ("broker", 0))
+        assert wait_for(lambda: attached.ask().status == 200, 15)
+
+
+def a_listener_in_the_configuration_ends_the_attached_sandbox(place):
+    with Attached(place, "a") as attached:
+        place.listeners = {"b": "sandbox b", "a": "sandbox a"}
+        place.configure()
+        place.exeat("reload")
+        assert attached.stream.recv(1) == b""
+    place.add_sandbox("a")
+    assert wait_for(lambda: ask(place, sandbox="a").status == 200)
+    place.listeners = {"b": "sandbox b"}
+    place.configure()
+    place.exeat("reload")
+    assert attach_and_ask(place, "a") == 200
+
+
+def lanes_that_come_and_go_leave_nothing_behind(place):
+    """No number (each is a uid), no descriptor; what memory the parent takes does not grow with them."""
+    shared = {key: pid for key, pid in place.pids().items() if key[1] == 0}
+    shared["parent"] = place.daemon.pid
+
+    def settled():
+        assert wait_for(lambda: len(status(place)["lanes"]) == 1)
+        wait_for(lambda: False, 0.5)
+        return {key: len(os.listdir("/proc/%d/fd" % pid)) for key, pid in shared.items()}
+
+    def rounds(n):
+        for _ in range(n):
+            with Attached(place, "a") as one, Attached(place, "c") as other:
+                answer = one.ask()
+                assert answer.status == 200 and other.issued, answer
+        return settled()
+
+    def trouble():
+        return [r for name in ("bad_producer", "gap", "role_misbehaved", "role_lost") for r in events(place, name)]
+
+    troubled, added = trouble(), len(events(place, "lane_added"))
+    before, after = rounds(2), rounds(50)
+    assert before == after, (before, after)
+    most = max(r["lane"] for r in events(place, "lane_added")[added:])
+    assert most < 12, most
+    assert trouble() == troubled, [r for r in trouble() if r not in troubled]
+    place.exeat("log", "verify")
+
+
+def a_private_daemon_of_an_ordinary_user_attaches_his_own(place):
+    """Without uids of their own: the daemon's user may attach everything, others what the rules say."""
+    need_root("change the uid")
+    with small_place(POLICY, {}, (), config="attach attach.sock\n", user=NOBODY) as private:
+        assert in_child(lambda: attach_and_ask(private, "a"), NOBODY) == (True, 200)
+        worked, (kind, text) = in_child(lambda: attach_and_ask(private, "a"), SOMEBODY)
+        assert not worked and "may not attach" in text, text
+        worked, (kind, text) = in_child(lambda: attach_and_ask(private, "a"), NOBODY, unshare=CLONE_NEWUSER | CLONE_NEWNET)
+        assert not worked and "network namespace" in text, text
+
+
+def proportional(pid):
+    """Bytes of memory, those that are shared among processes in equal parts."""
+    with open("/proc/%d/smaps_rollup" % pid) as f:
+        return int(re.search(r"Pss:\s+(\d+)", f.read()).group(1)) * 1024
+
+
+def a_hundred_are_attached_at_once(_):
+    """Each is served by its own lane; what a sandbox takes, and how long attaching takes, is printed."""
+    names = ["s%d" % i for i in range(1, 101)]
+    policy = POLICY + "".join("sandbox %s { grant api read }\n" % name for name in names)
+    with small_place(policy, {}, (), config="attach attach.sock\n") as place:
+        attached, took = [], []
+        for name in names:
+            begun = time.monotonic()
+            attached.append(Attached(place, name))
+            took.append(time.monotonic() - begun)
+        for one in attached[::9]:
+            answer = one.ask()
+            assert answer.status == 200, answer
+        answer = attached[0].ask(placeholder=attached[1].placeholder())
+        assert answer.status == 403, answer
+        pids = place.pids()
+        assert len({lane for role, lane in pids}) == 101, pids
+        if os.getuid() == 0:
+            uids = {os.stat("/proc/%d" % pid).st_uid for (role, lane), pid in pids.items() if lane}
+            assert len(uids) == 100, uids
+            memory = sum(proportional(pid) for (role, lane), pid in pids.items() if lane)
+            print("# a sandbox takes %d KiB (of %d processes)" % (memory / 100 / 1024, len(pids)))
+        print("# attaching took %.0f ms (the first ten), %.0f ms (the last ten)" % (
+            sum(took[:10]) * 100, sum(took[-10:]) * 100))
+        for one in attached:
+            one.close()
+        assert wait_for(lambda: not status(place)["lanes"], 30)
+        assert wait_for(lambda: all(not lane for role, lane in place.pids()), 30)
+
+
+def main():
+    report = Report()
+    tests = [f for name, f in globals().items() if getattr(f, "__module__", None) == "__main__" and
+             name.split("_")[0] in ("a", "an", "others", "nobody", "the", "who", "nonsense", "when", "lanes")]
+    apart = [a_hundred_are_attached_at_once, who_is_suspended_is_so_when_attached_again]
+    report.run_in(attach_place, [t for t in tests if t not in apart])
+    report.run_in(attach_place, apart[1:])
+    report.run(apart[0], None)
+    report.end()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/attach.h"
+#include "daemon/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void pair(int fds[2]) {
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+}
+
+static bool is_open(int fd) {
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static int lowest_free(void) {
+    int fd = dup(0);
+    close(fd);
+    return fd;
+}
+
+/* ---- the conversation ---- */
+
+static void a_request_arrives_with_its_listeners_in_order(void **state) {
+    (void)state;
+    int fds[2], listeners[2];
+    pair(fds);
+    pair(listeners);
+    struct attach_request sent = {.sandbox = VIEW("worker-1"),
+                                  .n = 2,
+                                  .kinds = {ATTACH_EXPLICIT, ATTACH_TRANSPARENT},
+                                  .fds = {listeners[0], listeners[1]}};
+    struct attach_request got;
+    struct buf b;
+    buf_init(&b, 512);
+    assert_int_equal(attach_receive_request(fds[1], &b, &got), ERR_AGAIN);
+    assert_int_equal(attach_send_request(fds[0], &sent), 0);
+    assert_int_equal(attach_receive_request(fds[1], &b, &got), 0);
+    assert_true(view_equal(got.sandbox, VIEW("worker-1")));
+    assert_int_equal(got.n, 2);
+    assert_int_equal(got.kinds[0], ATTACH_EXPLICIT);
+    assert_int_equal(got.kinds[1], ATTACH_TRANSPARENT);
+    assert_true(fcntl(got.fds[0], F_GETFD) & FD_CLOEXEC);
+    /* What is written to the first is read from the second. */
+    char c = 0;
+    assert_int_equal(write(got.fds[0], "x", 1), 1);
+    assert_int_equal(read(got.fds[1], &c, 1), 1);
+    assert_int_equal(c, 'x');
+    assert_true(is_open(listeners[0]) && is_open(listeners[1]));
+    for (int i = 0; i < 2; i++) {
+        close(got.fds[i]);
+        close(listeners[i]);
+        close(fds[i]);
+    }
+    buf_free(&b);
+}
+
+static void a_request_that_does_not_fit_is_not_sent(void **state) {
+    (void)state;
+    char name[ATTACH_NAME_MAX + 1];
+    memset(name, 'a', sizeof name);
+    struct attach_request many = {.sandbox = VIEW("a"), .n = ATTACH_LISTENERS_MAX + 1},
+                          longer = {.sandbox = view_of(name, sizeof name)};
+    assert_int_equal(attach_send_request(-1, &many), ERR_LIMIT);
+    assert_int_equal(attach_send_request(-1, &longer), ERR_LIMIT);
+}
+
+/* Sends raw bytes with n descriptors. */
+static void send_raw(int fd, struct view bytes, size_t n) {
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(64 * sizeof(int))];
+    } control;
+    struct iovec iov = {(void *)(uintptr_t)bytes.p, bytes.n};
+    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
+    memset(&control, 0, sizeof control);
+    if (n > 0) {
+        int *at = (int *)(void *)CMSG_DATA(&control.header);
+        for (size_t i = 0; i < n; i++)
+            at[i] = 0;
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
+        m.msg_control = &control;
+        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
+    }
+    assert_int_equal(sendmsg(fd, &m, 0), (ssize_t)bytes.n);
+}
+
+static void a_malformed_request_is_refused_and_no_descriptor_stays(void **state) {
+    (void)state;
+    static const struct {
+        struct view bytes;
+        size_t fds;
+    } cases[] = {
+        {VIEW("\1"), 1},
+        {VIEW("\2\0\0\0\1a\1\1"), 1},         /* another version */
+        {VIEW("\1\0\0\0\1a\1"), 1},           /* no kind */
+        {VIEW("\1\0\0\0\1a\1\1\1"), 1},       /* a kind too many */
+        {VIEW("\1\0\0\0\1a\2\1\1"), 1},       /* a descriptor too few */
+        {VIEW("\1\0\0\0\1a\1\1"), 2},         /* one too many */
+        {VIEW("\1\0\0\0\1a\1\1"), 0},         /* none */
+        {VIEW("\1\0\0\0\1a\1\1"), 33},        /* more than anything may have */
+        {VIEW("\1\377\377\377\377a\1\1"), 1}, /* a length that is a lie */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct attach_request got;
+        struct buf b;
+        int fds[2];
+        pair(fds);
+        buf_init(&b, 512);
+        int before = lowest_free();
+        send_raw(fds[0], cases[i].bytes, cases[i].fds);
+        assert_int_equal(attach_receive_request(fds[1], &b, &got), ERR_BAD);
+        assert_int_equal(lowest_free(), before);
+        buf_free(&b);
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+
+static void the_end_of_the_connection_is_no_request(void **state) {
+    (void)state;
+    struct attach_request got;
+    struct buf b;
+    int fds[2];
+    pair(fds);
+    close(fds[0]);
+    buf_init(&b, 512);
+    assert_int_equal(attach_receive_request(fds[1], &b, &got), ERR_CLOSED);
+    buf_free(&b);
+    close(fds[1]);
+}
+
+static void an_answer_arrives_whole(void **state) {
+    (void)state;
+    static char large[ATTACH_ANSWER_MAX];
+    struct attach_answer sent = {.err = ERR_DENIED, .text = VIEW("no"), .ca = VIEW("-----BEGIN")},
+                         got;
+    struct buf b;
+    int fds[2];
+    pair(fds);
+    buf_init(&b, ATTACH_ANSWER_MAX);
+    assert_int_equal(attach_send_answer(fds[0], &sent), 0);
+    assert_int_equal(attach_receive_answer(fds[1], &b, &got), 0);
+    assert_int_equal(got.err, ERR_DENIED);
+    assert_true(view_equal(got.text, VIEW("no")) && view_equal(got.ca, VIEW("-----BEGIN")));
+    buf_reset(&b);
+    memset(large, 'x', sizeof large);
+    sent = (struct attach_answer){.text = view_of(large, sizeof large - 9)};
+    assert_int_equal(attach_send_answer(fds[0], &sent), 0);
+    assert_int_equal(attach_receive_answer(fds[1], &b, &got), 0);
+    assert_true(got.err == 0 && got.text.n == sizeof large - 9);
+    sent.text = view_of(large, sizeof large - 8);
+    assert_int_equal(attach_send_answer(fds[0], &sent), ERR_LIMIT);
+    close(fds[0]);
+    buf_reset(&b);
+    assert_int_equal(attach_receive_answer(fds[1], &b, &got), ERR_CLOSED);
+    buf_free(&b);
+    close(fds[1]);
+}
+
+/* ---- who may ---- */
+
+static void rights_go_by_user_or_group_and_by_name(void **state) {
+    (void)state;
+    static const uint32_t groups[] = {5, 1000};
+    struct buf b;
+    buf_init(&b, 512);
+    bundle_put_right(&b, &(struct attach_right){.id = 1000, .names = VIEW("a b")});
+    bundle_put_right(&b, &(struct attach_right){.group = true, .id = 5, .names = VIEW("c")});
+    struct view rights = buf_view(&b);
+    assert_true(attach_permits(rights, 1000, NULL, 0, VIEW("a")));
+    assert_true(attach_permits(rights, 1000, NULL, 0, VIEW("b")));
+    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("c")));
+    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("A")));
+    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("a b")));
+    assert_true(attach_permits(rights, 7, groups, 2, VIEW("c")));
+    assert_false(attach_permits(rights, 7, groups + 1, 1, VIEW("c")));
+    /* A user's number is no group's, nor the other way round. */
+    assert_false(attach_permits(rights, 5, NULL, 0, VIEW("c")));
+    assert_false(attach_permits(rights, 7, groups, 2, VIEW("a")));
+    assert_false(attach_permits((struct view){NULL, 0}, 1000, groups, 2, VIEW("a")));
+    buf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_arrives_with_its_listeners_in_order),
+        cmocka_unit_test(a_request_that_does_not_fit_is_not_sent),
+        cmocka_unit_test(a_malformed_request_is_refused_and_no_descriptor_stays),
+        cmocka_unit_test(the_end_of_the_connection_is_no_request),
+        cmocka_unit_test(an_answer_arrives_whole),
+        cmocka_unit_test(rights_go_by_user_or_group_and_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

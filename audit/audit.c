@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 1000000 };
+enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 4000000 };
 
 struct peer {
     struct audit *audit;
@@ -161,7 +161,7 @@ static bool flush_now(struct audit *a) {
 }
 
 /*
- * Producers are waiting for nobody: for a moment records gather in the kernel, which holds them, so
+ * Producers are waiting for nobody: for a few milliseconds records gather in the kernel, which holds them, so
  * that a busy lane is not interrupted for each, and reading and writing them costs less. Who waits
  * for the disk waits for no nap.
  */

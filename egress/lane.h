@@ -83,10 +83,10 @@ struct lane {
 
     /* upstream.c */
     struct upstream *idle_newest, *idle_oldest;
-    struct upstream *idle[1024]; /* the same by key */
-    struct upstream *upstreams;  /* all */
-    struct kept_session *sessions;
-    size_t n_idle, n_upstreams, n_sessions;
+    struct upstream *idle[1024];        /* the same by key */
+    struct upstream *upstreams;         /* all */
+    struct kept_session *sessions[512]; /* by key */
+    size_t n_idle, n_upstreams;
 
     /* exchange.c */
     bool crowded; /* some exchange waits for proxy's channel */

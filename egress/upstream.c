@@ -17,15 +17,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RETRY_MS = 20, SESSIONS_MAX = 256 };
+enum {
+    RETRY_MS = 20,
+    SESSIONS = sizeof((struct lane *)0)->sessions / sizeof(struct kept_session *),
+};
 #define SECOND UINT64_C(1000000000)
 
-/* ---- sessions to be resumed, keyed as connections are ---- */
+/* ---- sessions to be resumed, keyed as connections are; two keys of one slot take turns ---- */
 
 struct kept_session {
     struct upstream_key key;
     struct tls_session *session;
-    struct kept_session *next; /* newest first */
 };
 
 static uint32_t hash_more(uint32_t h, const char *text) {
@@ -71,52 +73,39 @@ static bool same_key(const struct upstream_key *a, const struct upstream_key *b)
     return upstream_key_equal(a, b) && same_proof(&a->proof, &b->proof);
 }
 
-static struct kept_session **session_find(struct lane *l, const struct upstream_key *key) {
-    struct kept_session **at = &l->sessions;
-    while (*at && !same_key(&(*at)->key, key))
-        at = &(*at)->next;
-    return at;
+static struct kept_session **session_slot(struct lane *l, const struct upstream_key *key) {
+    return &l->sessions[key->hash % SESSIONS];
 }
 
-static void session_remove(struct lane *l, struct kept_session **at) {
-    struct kept_session *s = *at;
-    *at = s->next;
-    tls_session_free(s->session);
-    free(s);
-    l->n_sessions--;
+static void session_forget(struct kept_session **slot) {
+    if (!*slot)
+        return;
+    tls_session_free((*slot)->session);
+    free(*slot);
+    *slot = NULL;
 }
 
 static struct tls_session *session_for(struct lane *l, const struct upstream_key *key) {
-    struct kept_session **at = session_find(l, key);
-    if (!*at)
+    struct kept_session **slot = session_slot(l, key);
+    if (!*slot || !same_key(&(*slot)->key, key))
         return NULL;
-    if (tls_session_fresh((*at)->session, clock_wall() / SECOND))
-        return (*at)->session;
-    session_remove(l, at);
+    if (tls_session_fresh((*slot)->session, clock_wall() / SECOND))
+        return (*slot)->session;
+    session_forget(slot);
     return NULL;
 }
 
 static void session_keep(struct lane *l, const struct upstream_key *key,
                          struct tls_session *session) {
+    struct kept_session **slot = session_slot(l, key);
     if (!session)
         return;
-    struct kept_session **at = session_find(l, key);
-    if (*at)
-        session_remove(l, at);
-    struct kept_session *s = calloc(1, sizeof *s);
-    if (!s) {
+    session_forget(slot);
+    *slot = calloc(1, sizeof **slot);
+    if (*slot)
+        **slot = (struct kept_session){*key, session};
+    else
         tls_session_free(session);
-        return;
-    }
-    s->key = *key;
-    s->session = session;
-    s->next = l->sessions;
-    l->sessions = s;
-    if (++l->n_sessions <= SESSIONS_MAX)
-        return;
-    for (at = &l->sessions; (*at)->next;)
-        at = &(*at)->next;
-    session_remove(l, at);
 }
 
 /* ---- the lists ---- */
@@ -555,6 +544,6 @@ void upstream_drop_idle(struct lane *l) {
         newer = u->newer;
         upstream_free(u);
     }
-    while (l->sessions)
-        session_remove(l, &l->sessions);
+    for (size_t i = 0; i < SESSIONS; i++)
+        session_forget(&l->sessions[i]);
 }

@@ -48,6 +48,7 @@ limit      new-names 1000000
 limit      connections 20000
 limit      upstreams 20000
 limit      exchanges 20000
+limit      refusals 1000000
 limit      pool-size 2000
 """
 

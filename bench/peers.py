@@ -20,13 +20,14 @@ class Peer:
 
     sent: the Authorization to send, or None when the command prints it; seen: what the origin must see; echoed: what
     must come back of it, when that differs; hosts: it resolves names by the hosts file; refuses: it answers CONNECT to a
-    host that is not allowed with 403; plain: it forwards plain HTTP.
+    host that is not allowed with 403; plain: it forwards plain HTTP; most: connections that it can
+    hold with the descriptors that one process usually may open.
     """
 
     def __init__(self, cmd, port=PROXY_PORT, via="connect", ca="origin-ca.pem", sent=SENT, seen=REAL, echoed=None,
-                 env=None, hosts=False, refuses=False, plain=False):
+                 env=None, hosts=False, refuses=False, plain=False, most=20000):
         self.cmd, self.port, self.via, self.ca, self.hosts = cmd, port, via, ca, hosts
-        self.refuses, self.plain = refuses, plain
+        self.refuses, self.plain, self.most = refuses, plain, most
         self.sent, self.seen, self.echoed, self.env = sent, seen, echoed or seen, env or {}
 
 
@@ -36,7 +37,7 @@ def direct(w):
 
 def relay(w, build):
     return Peer([os.path.join(build, "relay"), "-l", str(PROXY_PORT), "-o", str(TLS_PORT), "-c", w.file("wild.pem"), "-k",
-                 w.file("wild.key"), "-C", w.file("origin-ca.pem")], ca="proxy-ca.pem", seen=SENT)
+                 w.file("wild.key"), "-C", w.file("origin-ca.pem")], ca="proxy-ca.pem", seen=SENT, most=9000)
 
 
 def exeat(w, build):
@@ -69,7 +70,7 @@ backend out
   http-reuse always
   server origin 127.0.0.1:{TLS_PORT} ssl verify required ca-file {w.file('origin-ca.pem')} sni str(h0.bench.test)
 """)
-    return Peer(["haproxy", "-db", "-f", conf], via="direct", ca="proxy-ca.pem")
+    return Peer(["haproxy", "-db", "-f", conf], via="direct", ca="proxy-ca.pem", most=9000)
 
 
 def nginx(w, build):
@@ -112,7 +113,7 @@ http {{
   }}
 }}
 """)
-    return Peer(["nginx", "-p", w.dir, "-c", conf], via="direct", ca="proxy-ca.pem")
+    return Peer(["nginx", "-p", w.dir, "-c", conf], via="direct", ca="proxy-ca.pem", most=9000)
 
 
 def squid(w, build):
@@ -162,7 +163,8 @@ def mitmproxy(w, build):
     return Peer(["mitmdump", "-q", "--listen-host", "127.0.0.1", "-p", str(PROXY_PORT), "-s",
                  os.path.join(HERE, "mitm_addon.py"), "--set", f"confdir={conf}", "--set", "http2=false", "--set",
                  "flow_detail=0", "--set", f"ssl_verify_upstream_trusted_ca={w.file('origin-ca.pem')}"],
-                ca="proxy-rsa.pem", env={"BENCH_SENT": SENT, "BENCH_REAL": REAL}, hosts=True, plain=True)
+                ca="proxy-rsa.pem", env={"BENCH_SENT": SENT, "BENCH_REAL": REAL}, hosts=True, plain=True,
+                most=1000)  # each costs it more than ten milliseconds and 100 KB
 
 
 # target: how it is set up, the program it needs, whether it needs root (a hosts file of its own, a user to drop to)

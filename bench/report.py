@@ -79,26 +79,49 @@ def table(rows):
             print("|" + "|".join("-" * (n + 1) + ("-" if i == 0 else ":") for i, n in enumerate(widths)) + "|")
 
 
-def print_mode(mode, targets):
+def print_scale(by_number):
+    """CPU a request by the number of connections, and how it grows from a thousand on."""
+    numbers = sorted(by_number)
+    names = list(dict.fromkeys(name for targets in by_number.values() for name in targets))
+    grows = [n for n in numbers if n >= 1000]
+    rows = [["CPU us each, connections:"] + [str(n) for n in numbers] +
+            (["%d / %d" % (grows[-1], grows[0])] if len(grows) > 1 else [])]
+    for name in names:
+        cpu = {n: middle([figures(r).get("CPU us each") for r in by_number[n].get(name, [])]) for n in numbers}
+        cells = [name] + [show(cpu[n], 1) for n in numbers]
+        if len(grows) > 1:
+            most, least = cpu[grows[-1]], cpu[grows[0]]
+            cells.append(show(most / least if most and least else None, 2))
+        rows.append(cells)
+    print("\nscale\n")
+    table(rows)
+
+
+def print_mode(mode, targets, missing):
     there = {c for runs in targets.values() for r in runs for c in figures(r)}
     columns = [c for c in COLUMNS if c in there]
     cost = next((c for c in ("CPU us each", "CPU s/GB", "KB each") if c in columns), "CPU us each")
     latency = any("p50" in figures(runs[0]) for runs in targets.values())
     rows = [heads(columns, targets, cost, latency)]
     rows += [row(name, runs, targets, columns, cost) for name, runs in targets.items()]
+    rows += [[name, "not installed"] for name in missing]
     width = max(len(r) for r in rows)
     print("\n%s (%d repetitions)\n" % (mode, max(len(r) for r in targets.values())))
     table([r + ["-"] * (width - len(r)) for r in rows])
 
 
-def report(path):
+def report(path, missing=()):
+    """Prints a table for each mode; missing: targets that are not installed. How many runs had errors."""
     with open(path) as f:
         runs = [json.loads(line) for line in f]
     by = {}
     for r in runs:
         by.setdefault(r["mode"], {}).setdefault(r["target"], []).append(r)
+    scale = {int(m.split("-")[1]): by.pop(m) for m in list(by) if m.startswith("scale-")}
     for mode in sorted(by, key=lambda m: (MODES.index(m.split("-")[0]), int((m.split("-") + ["0"])[1]))):
-        print_mode(mode, by[mode])
+        print_mode(mode, by[mode], missing)
+    if scale:
+        print_scale(scale)
     bad = [r for r in runs if r["errors"]]
     if bad:
         print("\n%d runs with errors, the first: %s %s: %s" %

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "daemon/attached.h"
+#include "daemon/ledgers.h"
 #include "daemon/links.h"
 #include "daemon/listeners.h"
 #include "daemon/parent.h"
@@ -103,6 +104,7 @@ void lanes_start(struct lane *l) {
     /* An audit that comes up later is given the streams of all. */
     if (audit->state == PROCESS_UP)
         links_send_records(audit, of[1]);
+    of[1]->ledger = ledgers_take(l);
     for (size_t i = 0; i < l->n_listeners; i++)
         of[0]->listeners[i] = l->listeners[i].fd;
     of[0]->n_listeners = l->n_listeners;
@@ -439,6 +441,7 @@ void lanes_end(struct lane *l, const char *why) {
     struct parent *p = l->parent;
     struct listener had[LISTENERS_MAX];
     size_t n = l->n_listeners;
+    const struct process *egress = process_find(p, ROLE_EGRESS, l->id);
     if (has_ended(l))
         return;
     memcpy(had, l->listeners, sizeof had);
@@ -450,6 +453,8 @@ void lanes_end(struct lane *l, const char *why) {
     log_info("lane %u ends: %s", l->id, why);
     parent_record_lane(l, "lane_ended", why);
     suspended_note_end(l);
+    if (egress)
+        ledgers_keep(l, egress);
     l->config = l->planned = NULL;
     if (l->attach)
         attached_tell(l, LANE_ENDED, why);

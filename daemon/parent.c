@@ -531,6 +531,7 @@ int parent_main(const struct parent_options *options) {
     p.closed = on_channel_closed;
     log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
     listeners_activate();
+    process_raise_descriptors();
     /* Keys pass through as descriptors, but no debugger has business here either. */
     prctl(PR_SET_DUMPABLE, 0);
     int result = prepare(&p);

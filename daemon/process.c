@@ -19,7 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { FDS_MAX = LISTENER_FD + LISTENERS_MAX, HIGH_FD = 200, ARGUMENTS_MAX = 24 };
+enum {
+    FDS_MAX = LISTENER_FD + LISTENERS_MAX,
+    HIGH_FD = 200,
+    ARGUMENTS_MAX = 24,
+    DESCRIPTORS_MAX = 65536
+};
 
 /* ---- the table ---- */
 
@@ -142,6 +147,10 @@ static void raise_limit(__rlimit_resource_t which, rlim_t wanted) {
     setrlimit(which, &r);
 }
 
+void process_raise_descriptors(void) {
+    raise_limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+}
+
 static void drop_capabilities(void) {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct none[2];
@@ -184,7 +193,7 @@ static pid_t run(char **arguments, int *fds, size_t n, uid_t uid) {
     sigprocmask(SIG_SETMASK, &none, NULL);
     /* Terminal signals are the parent's business: it stops its children in order. */
     setpgid(0, 0);
-    raise_limit(RLIMIT_NOFILE, 65536);
+    raise_limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
     raise_limit(RLIMIT_MEMLOCK, 64 << 20);
     place_descriptors(fds, n);
     become(uid);

@@ -102,7 +102,8 @@ struct parent {
     struct event *lanes_tick; /* while one ends */
     /* suspended.c: sandboxes whose lanes have ended, and those that are suspended */
     struct buf former, suspended;
-    struct process *processes; /* in the order in which they are started */
+    struct ledger_kept *ledgers; /* ledgers.c: of lanes that have ended */
+    struct process *processes;   /* in the order in which they are started */
     /* of the channels to them */
     const struct channel_rule *rules;
     size_t n_rules;

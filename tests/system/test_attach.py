@@ -280,6 +280,14 @@ def who_is_suspended_is_so_when_attached_again(place):
         place.upstream.script = script
 
 
+def what_was_used_of_a_grant_counts_when_attached_again(_):
+    policy = POLICY.replace("sandbox c { grant api read write }", "sandbox c { grant api read uses 3 }")
+    with small_place(policy, {}, (), config="attach attach.sock\n") as place:
+        for expected in ([200, 200], [200, 403]):
+            with Attached(place, "c") as attached:
+                assert [attached.ask().status for _ in expected] == expected
+
+
 # ---- deaths ----
 
 def the_lane_of_an_attached_sandbox_begins_again_when_a_part_dies(place):
@@ -409,6 +417,7 @@ def main():
     apart = [a_hundred_are_attached_at_once, who_is_suspended_is_so_when_attached_again]
     report.run_in(attach_place, [t for t in tests if t not in apart])
     report.run_in(attach_place, apart[1:])
+    report.run(what_was_used_of_a_grant_counts_when_attached_again, None)
     report.run(apart[0], None)
     report.end()
 

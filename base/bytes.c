@@ -168,6 +168,19 @@ void buf_truncate(struct buf *b, size_t n) {
     b->n = end;
 }
 
+void buf_replace(struct buf *b, size_t at, size_t n, struct view v) {
+    size_t len = buf_len(b);
+    assert(at <= len && n <= len - at);
+    if (v.n > n && !buf_reserve(b, v.n - n))
+        return;
+    uint8_t *from = b->p + b->pos + at;
+    memmove(from + v.n, from + n, len - at - n);
+    view_copy(v, from);
+    if (b->cleared && v.n < n)
+        secret_clear(b->p + b->pos + len - (n - v.n), n - v.n);
+    b->n = b->n - n + v.n;
+}
+
 /* Moves unread bytes to the front. */
 static void compact(struct buf *b) {
     size_t len = b->n - b->pos;

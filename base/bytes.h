@@ -116,6 +116,8 @@ static inline size_t buf_room(const struct buf *b) {
 void buf_consume(struct buf *b, size_t n);
 /* Keeps the first n unread bytes (n <= buf_len); the others are gone, and cleared where the buffer is. */
 void buf_truncate(struct buf *b, size_t n);
+/* Puts v in the place of n unread bytes from `at` on (at + n <= buf_len). Sets failed, and changes nothing, when it does not fit. */
+void buf_replace(struct buf *b, size_t at, size_t n, struct view v);
 /*
  * Makes room for want more bytes and gives the place to write them, or NULL
  * (over max, or no memory; sets failed). buf_commit then says how many were written.

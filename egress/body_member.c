@@ -42,7 +42,10 @@ void body_member_put_point(struct body_member *m, uint32_t point) {
 }
 
 bool body_member_is_credential(const struct body_member *m) {
-    return m->too_long ? m->hides : provenance_body_name(view_of(m->name, m->n_name));
+    struct view name = view_of(m->name, m->n_name);
+    if (m->too_long)
+        return m->hides;
+    return provenance_body_name(name) || (m->names && body_names_have(m->names, name));
 }
 
 enum body_step body_member_in_name(struct body_member *m) {

@@ -6,7 +6,7 @@
 #ifndef EGRESS_BODY_MEMBER_H
 #define EGRESS_BODY_MEMBER_H
 
-#include "policy/credential_name.h"
+#include "egress/body_names.h"
 
 enum { BODY_VALUE_MAX = 128 };
 
@@ -24,6 +24,7 @@ enum body_step {
  * body is BODY_BAD.
  */
 struct body_member {
+    const struct body_names *names;     /* that count, too; NULL: none */
     uint8_t name[CREDENTIAL_LABEL_MAX]; /* decoded */
     size_t n_name;
     bool too_long;

@@ -23,6 +23,7 @@ struct reading {
 struct body_scan {
     enum body_step verdict;
     uint64_t seen;
+    struct body_names names;
     const struct reading *final; /* whose the verdict is */
     size_t n;
     struct reading readings[2];
@@ -45,7 +46,19 @@ static int reading_init(struct reading *r, enum body_kind kind, struct view boun
     }
 }
 
-int body_scan_new(enum body_kind kind, struct view boundary, struct body_scan **out) {
+/* The names are looked for in all readings, and in JSON at all levels at which they may stand. */
+static void watch(struct body_scan *s, const struct body_names *names) {
+    if (names)
+        s->names = *names;
+    for (size_t i = 0; i < s->n; i++) {
+        s->readings[i].member->names = &s->names;
+        if (s->readings[i].kind == BODY_JSON && s->names.depth > JSON_WATCHED)
+            s->readings[i].of.json.depth = s->names.depth;
+    }
+}
+
+int body_scan_new(enum body_kind kind, struct view boundary, const struct body_names *names,
+                  struct body_scan **out) {
     struct body_scan *s = calloc(1, sizeof *s);
     if (!s)
         return ERR_MEMORY;
@@ -55,10 +68,12 @@ int body_scan_new(enum body_kind kind, struct view boundary, struct body_scan **
     int result = reading_init(&s->readings[s->n++], both ? BODY_JSON : kind, boundary);
     if (result == 0 && both)
         result = reading_init(&s->readings[s->n++], BODY_FORM, boundary);
-    if (result == 0)
+    if (result == 0) {
+        watch(s, names);
         *out = s;
-    else
+    } else {
         free(s);
+    }
     return result;
 }
 

@@ -24,8 +24,12 @@ enum body_kind {
 
 struct body_scan;
 
-/* boundary: of BODY_MULTIPART, else not looked at. ERR_BAD when it is not one, ERR_MEMORY. */
-MUST_USE int body_scan_new(enum body_kind kind, struct view boundary, struct body_scan **out);
+/*
+ * boundary: of BODY_MULTIPART, else not looked at. names: copied; NULL: none beside those that are known. ERR_BAD
+ * when the boundary is not one, ERR_MEMORY.
+ */
+MUST_USE int body_scan_new(enum body_kind kind, struct view boundary,
+                           const struct body_names *names, struct body_scan **out);
 void body_scan_free(struct body_scan *s);
 
 /* BODY_CLEAR (so far), BODY_FOUND or BODY_BAD; the last two are final. */

@@ -116,6 +116,8 @@ static void exchange_free(struct exchange *ex) {
         event_del(ex->body_wait);
     generation_drop(ex->generation);
     buf_free(&ex->head);
+    buf_free(&ex->insert);
+    buf_free(&ex->placeholder);
     buf_free(&ex->body);
     buf_init(&ex->body, CHANNEL_BODY_MAX); /* it may have been raised */
     buf_free(&ex->wire);
@@ -467,6 +469,7 @@ static void withdraw(struct exchange *ex) {
     lease_forget(ex);
     unlink_recording(ex);
     buf_free(&ex->head);
+    buf_free(&ex->insert);
     ex->state = EXCHANGE_WAITING;
     ex->request_sent = ex->send_failed = ex->paused = ex->last_framed = ex->leases_own = false;
     ex->guarding = 0;
@@ -694,13 +697,27 @@ static void find_older(void *ctx, uint32_t id, void *object) {
         v->found = ex;
 }
 
+/* The body that was decided is again what the sandbox sent, of which nothing is known. */
+static void restore(struct exchange *ex) {
+    send_mend(ex);
+    tally_give(ex);
+    reading_free(ex->reading);
+    ex->reading = NULL;
+    inspection_free(ex->inspection);
+    ex->inspection = NULL;
+    ex->body_offered = ex->body_cleared = 0;
+}
+
 /* Judged by an older generation: again by the new one. What waits begins anew, what runs may go on. */
 static void judge_again(struct exchange *ex) {
     struct lane *l = ex->lane;
     generation_drop(ex->generation);
     ex->generation = generation_keep(l->now);
     struct verdict before = ex->verdict;
-    bool reading = ex->undecided;
+    bool whole = ex->has_gap && ex->state != EXCHANGE_RELAYING;
+    bool held = ex->undecided || whole;
+    if (whole)
+        restore(ex);
     request_judge(ex);
     bool holds = identity_holds(l, ex->sandbox, &ex->proof);
     if (ex->undecided && holds && !ex->decided) {
@@ -717,7 +734,7 @@ static void judge_again(struct exchange *ex) {
         return;
     }
     /* One that is undecided takes from its grants when it is decided. */
-    enum reason room = reading ? REASON_ALLOWED : tally_move(ex);
+    enum reason room = held ? REASON_ALLOWED : tally_move(ex);
     if (room != REASON_ALLOWED) {
         exchange_refuse(ex, ex->decided ? REASON_CUT : room, VIEW("its grant has no room left"));
         return;
@@ -738,10 +755,12 @@ static void judge_again(struct exchange *ex) {
         ex->verdict.swap = before.swap;
         return;
     }
-    if (reading)
+    if (held) {
+        withdraw(ex);
         exchange_decided(ex);
-    else
+    } else {
         exchange_restart(ex, false);
+    }
 }
 
 void exchange_judge_all(struct lane *l) {

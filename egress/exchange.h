@@ -89,6 +89,12 @@ struct exchange {
     uint64_t credit_ahead; /* bytes given back before they were framed */
     bool invited;          /* a client that expects 100 was told to go on */
     bool body_ended, last_framed, send_failed, request_sent;
+    /* a secret in the body: where the placeholder was, in bytes of what is left; and what it was */
+    uint64_t gap;
+    bool has_gap;
+    struct buf placeholder;
+    struct buf insert; /* what goes there, in the arena, while the request is on its way */
+    bool unsearched;   /* the body that is held was not yet searched for placeholders */
 
     /* towards the sandbox (answer.c) */
     struct guard_stream guard;   /* its set is NULL when this answer is not scanned */

@@ -1,5 +1,6 @@
 #include "egress/facts_message.h"
 
+#include "policy/body_credential.h"
 #include "policy/graphql.h"
 #include "policy/json_read.h"
 
@@ -53,6 +54,8 @@ static void write_values(const struct body_facts *f, struct buf *out) {
         buf_put_u16(out, v->pointer);
         buf_put_u8(out, (uint8_t)v->type);
         buf_put_u8(out, v->alike);
+        buf_put_u64(out, v->from);
+        buf_put_u64(out, v->to);
         buf_put_block(out, v->value);
     }
 }
@@ -115,11 +118,17 @@ struct body_facts *facts_content(struct facts *f) {
     return &f->content;
 }
 
+void facts_compare(struct facts *f, struct view body) {
+    body_values_compare(f->values, f->content.n_values, body);
+}
+
 struct facts *facts_unread(enum body_fault fault, uint64_t size) {
     struct facts *f = calloc(1, sizeof *f);
     if (f)
-        f->content = (struct body_facts){
-            .size = size, .unclear = fault != BODY_FAULTLESS, .why = body_fault_text(fault)};
+        f->content = (struct body_facts){.size = size,
+                                         .unclear = fault != BODY_FAULTLESS,
+                                         .read = fault != BODY_UNREAD,
+                                         .why = body_fault_text(fault)};
     return f;
 }
 
@@ -140,6 +149,12 @@ static void *list(struct reader *r, size_t n, size_t size, int *err) {
     if (!p && *err == 0)
         *err = r->bad ? ERR_BAD : ERR_MEMORY;
     return p;
+}
+
+static bool has_place(const struct body_value *v, uint64_t size) {
+    if (v->type != BODY_STRING && v->type != BODY_TEXT)
+        return v->from == 0 && v->to == 0;
+    return v->from <= v->to && v->to <= size;
 }
 
 static bool has_form(const struct body_value *v) {
@@ -165,9 +180,12 @@ static int read_values(struct reader *r, size_t n_pointers, struct facts *f) {
         v->pointer = read_u16(r);
         uint8_t type = read_u8(r);
         v->alike = read_bool(r);
+        v->from = read_u64(r);
+        v->to = read_u64(r);
         v->value = read_block(r, FACTS_MAX);
         v->type = (enum body_type)type;
-        if (r->bad || v->pointer >= n_pointers || type > BODY_OBJECT || !has_form(v))
+        if (r->bad || v->pointer >= n_pointers || type > BODY_OBJECT || !has_form(v) ||
+            !has_place(v, f->content.size))
             return ERR_BAD;
     }
     f->content.values = f->values;
@@ -218,6 +236,7 @@ static int read_all(struct view message, size_t n_pointers, struct facts *f) {
     if (r.bad || fault >= BODY_FAULT_COUNT)
         return ERR_BAD;
     f->content.why = body_fault_text((enum body_fault)fault);
+    f->content.read = fault != BODY_UNREAD;
     int err = read_values(&r, n_pointers, f);
     if (err == 0)
         err = read_graphql(&r, f);

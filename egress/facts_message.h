@@ -37,6 +37,8 @@ struct facts;
 MUST_USE int facts_read(struct view message, size_t n_pointers, struct facts **out);
 /* Nothing is certain of a body of so many bytes; BODY_FAULTLESS: its size is, and nothing else was asked. NULL: no memory. */
 struct facts *facts_unread(enum body_fault fault, uint64_t size);
+/* Compares them with the body that they are said to be of (body_values_compare). */
+void facts_compare(struct facts *f, struct view body);
 void facts_free(struct facts *f);
 struct body_facts *facts_content(struct facts *f);
 

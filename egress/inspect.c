@@ -237,6 +237,15 @@ static int start_reading(struct job *j, struct view argument) {
     return err != 0 ? err : body_read_new(ask.source, &ask.wants, &j->read);
 }
 
+static int start_scan(struct job *j, enum body_kind kind, struct view argument) {
+    struct body_names names;
+    struct reader r = reader_of(argument);
+    struct view boundary = read_block(&r, SCAN_ASK_MAX);
+    if (body_names_read(&r, &names) != 0 || !read_done(&r))
+        return ERR_BAD;
+    return body_scan_new(kind, boundary, &names, &j->scan);
+}
+
 static int start(struct job *j, enum inspect_job kind, struct view argument, uint64_t most) {
     const struct limits *l = &j->inspect->limits;
     switch (kind) {
@@ -246,15 +255,15 @@ static int start(struct job *j, enum inspect_job kind, struct view argument, uin
                                  l->v[LIMIT_INSPECT_RATIO]);
         return j->inflate ? 0 : ERR_MEMORY;
     case INSPECT_JSON:
-        return body_scan_new(BODY_JSON, argument, &j->scan);
+        return start_scan(j, BODY_JSON, argument);
     case INSPECT_FORM:
-        return body_scan_new(BODY_FORM, argument, &j->scan);
+        return start_scan(j, BODY_FORM, argument);
     case INSPECT_MULTIPART:
-        return body_scan_new(BODY_MULTIPART, argument, &j->scan);
+        return start_scan(j, BODY_MULTIPART, argument);
     case INSPECT_READ:
         return start_reading(j, argument);
     default:
-        return body_scan_new(BODY_JSON_OR_FORM, argument, &j->scan);
+        return start_scan(j, BODY_JSON_OR_FORM, argument);
     }
 }
 
@@ -280,7 +289,7 @@ static int take_open(void *ctx, struct channel *ch, struct message *m) {
     if (result != 0)
         job_bad(j, result != ERR_BAD      ? err_text(result)
                    : kind == INSPECT_READ ? "not a question"
-                                          : "not a boundary");
+                                          : "not what a scan is told");
     return 0;
 }
 

@@ -15,11 +15,12 @@
 enum { INSPECT_PIECE_MAX = 64 * 1024, INSPECT_WINDOW = 256 * 1024 };
 
 enum inspect_job {
-    INSPECT_GUNZIP,    /* RFC 1952, several members allowed */
-    INSPECT_INFLATE,   /* "deflate": RFC 1950, or raw RFC 1951 as some servers send */
-    INSPECT_JSON,      /* look for credential names among the members of the two outermost levels */
-    INSPECT_FORM,      /* application/x-www-form-urlencoded */
-    INSPECT_MULTIPART, /* multipart of any kind; argument: the boundary */
+    INSPECT_GUNZIP,  /* RFC 1952, several members allowed */
+    INSPECT_INFLATE, /* "deflate": RFC 1950, or raw RFC 1951 as some servers send */
+    /* Look for names of credentials. Argument: block boundary, and names (egress/body_names.h). */
+    INSPECT_JSON,         /* among the members of the two outermost levels, or more */
+    INSPECT_FORM,         /* application/x-www-form-urlencoded */
+    INSPECT_MULTIPART,    /* multipart of any kind */
     INSPECT_JSON_OR_FORM, /* both of these two */
     INSPECT_READ,         /* facts for rules; argument: the question (egress/facts_message.h) */
 };

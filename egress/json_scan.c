@@ -7,6 +7,7 @@
 void json_scan_init(struct json_scan *s) {
     memset(s, 0, sizeof *s);
     json_token_init(&s->token);
+    s->depth = JSON_WATCHED;
 }
 
 static enum body_step malformed(struct json_scan *s) {
@@ -31,7 +32,7 @@ static enum body_step end_value(struct json_scan *s, bool found) {
 /* ---- names ---- */
 
 static enum body_step begin_name(struct json_scan *s) {
-    s->watched = s->token.depth <= JSON_WATCHED;
+    s->watched = s->token.depth <= s->depth;
     if (!s->watched)
         return BODY_CLEAR;
     body_member_begin(&s->member);
@@ -46,7 +47,10 @@ static bool counts(const struct json_scan *s) {
 }
 
 static enum body_step end_name(struct json_scan *s) {
+    const struct body_names *names = s->member.names;
+    struct view name = view_of(s->member.name, s->member.n_name);
     s->credential = s->watched && counts(s);
+    s->passes = s->credential && names && body_names_pass(names, name, s->token.depth);
     s->opened = false;
     return settled(s);
 }
@@ -73,6 +77,8 @@ static enum body_step begin_value(struct json_scan *s, enum json_event e, uint8_
         put_value(s, c);
         return BODY_FOUND;
     }
+    if (s->passes && e == JSON_OPEN_OBJECT)
+        return end_value(s, false);
     s->opened = e == JSON_OPEN_OBJECT || e == JSON_OPEN_ARRAY;
     if (e == JSON_BEGIN_WORD && c != 't')
         s->credential = false; /* as if it were not there */

@@ -20,7 +20,9 @@ enum { JSON_WATCHED = 2 };
 struct json_scan {
     struct json_token token;
     struct body_member member;
+    size_t depth;    /* levels whose names are looked at */
     bool watched;    /* the name is of an outermost level: kept in member */
+    bool passes;     /* of the last name: its value is looked into, if it is an object */
     bool credential; /* the value that is due, or is read, has a credential's name */
     bool opened;     /* it is an array or object, whose first element or name is due */
 };

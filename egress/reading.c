@@ -239,6 +239,7 @@ int reading_told(struct exchange *ex, struct view message) {
     bool whole = is_complete(ex) && r->offered == content(ex).n && f->size == r->offered;
     if (!whole && !f->unclear)
         return ERR_BAD;
+    facts_compare(r->facts, buf_view(&ex->body));
     /* Of what is sent, not of what was read. */
     f->size = ex->body_received;
     body_facts_doubt(f, ex->request.framing != FRAMING_NONE, &ex->target);

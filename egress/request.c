@@ -4,6 +4,7 @@
 #include "egress/lane_messages.h"
 #include "egress/reading.h"
 #include "egress/tunnel.h"
+#include "policy/body_credential.h"
 #include "policy/field_name.h"
 
 #include <string.h>
@@ -203,6 +204,16 @@ static bool find_materials(struct exchange *ex) {
     return elsewhere;
 }
 
+/* What was read of the body where the service reads a credential. */
+static void find_body_materials(struct exchange *ex, const struct body_facts *f) {
+    struct watched watched;
+    size_t from = ex->materials.n;
+    policy_watch(ex->generation->policy, &ex->authority, &watched);
+    body_credentials(f, &watched, buf_view(&ex->body), &ex->materials);
+    for (size_t i = from; i < ex->materials.n; i++)
+        find_origin(ex, i);
+}
+
 void request_judge(struct exchange *ex) {
     bool elsewhere = find_materials(ex);
     struct request_facts facts = {.sandbox = view_str(ex->sandbox),
@@ -222,6 +233,8 @@ void request_judge(struct exchange *ex) {
     if (policy_body_needs(p, &facts, &ex->needs)) {
         facts.body = reading_facts(ex->reading, p, &ex->needs);
         ex->undecided = facts.body == NULL;
+        if (facts.body)
+            find_body_materials(ex, facts.body);
     }
     ex->verdict = policy_judge(p, &facts);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */

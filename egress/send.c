@@ -1,6 +1,7 @@
 #include "egress/send.h"
 
 #include "egress/answer.h"
+#include "egress/body_names.h"
 #include "egress/lane_messages.h"
 #include "egress/media_type.h"
 #include "egress/reading.h"
@@ -25,6 +26,19 @@ static bool is_coded(const struct exchange *ex) {
     return n > 1 || (n == 1 && !view_equal_nocase(coding, VIEW("identity")));
 }
 
+static void ask_scan(const struct exchange *ex, struct view boundary, struct buf *ask) {
+    struct watched watched;
+    struct body_names names = {.n = 0, .n_way = 0};
+    policy_watch(ex->generation->policy, &ex->authority, &watched);
+    for (size_t i = 0; i < watched.n; i++)
+        if (place_is_in_body(watched.at[i]->place))
+            body_names_add(&names, watched.at[i]);
+    if (ex->has_gap && verdict_place(&ex->verdict)->place == PLACE_JSON)
+        body_names_lead(&names, verdict_place(&ex->verdict));
+    buf_put_block(ask, boundary);
+    body_names_write(&names, ask);
+}
+
 static enum reason open_scan(struct exchange *ex, uint8_t first) {
     struct media_scan scan;
     struct view type = {NULL, 0};
@@ -37,7 +51,12 @@ static enum reason open_scan(struct exchange *ex, uint8_t first) {
         return why;
     if (is_coded(ex))
         return REASON_BODY_CODING;
-    ex->inspection = inspection_new(ex, ex->lane, scan.job, scan.boundary, 0);
+    struct buf ask;
+    buf_init(&ask, SCAN_ASK_MAX);
+    ask_scan(ex, scan.boundary, &ask);
+    if (buf_ok(&ask))
+        ex->inspection = inspection_new(ex, ex->lane, scan.job, buf_view(&ask), 0);
+    buf_free(&ask);
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }
 
@@ -123,6 +142,8 @@ static size_t sendable(const struct exchange *ex) {
     uint64_t judged = ex->body_received - held;
     if (ex->inspection && ex->body_cleared < judged)
         judged = ex->body_cleared;
+    if (buf_len(&ex->insert) > 0 && ex->gap < judged)
+        judged = ex->gap;
     return judged > ex->body_framed ? (size_t)(judged - ex->body_framed) : 0;
 }
 
@@ -186,7 +207,9 @@ int send_body(struct exchange *ex, struct view piece) {
     if (most && ex->body_received + piece.n > most)
         return refuse_body(ex, REASON_BODY_TOO_LARGE, (struct view){NULL, 0});
     bool chosen = !is_blank_so_far(ex);
-    if (placeholder_stream_feed(&ex->stream, piece))
+    /* A body that is read may have a placeholder where one belongs: it is searched once that is known. */
+    ex->unsearched = ex->unsearched || (ex->undecided && ex->needs.credential);
+    if (!ex->unsearched && placeholder_stream_feed(&ex->stream, piece))
         return refuse_body(ex, REASON_PLACEHOLDER_WRONG_PLACE, VIEW("in the body"));
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
     ex->body_received += piece.n;
@@ -230,10 +253,78 @@ bool send_hold(struct exchange *ex, uint64_t limit) {
     return buf_ok(&ex->body);
 }
 
+/* Fields that tell a digest of what the sandbox sent, and would be wrong of what leaves (PH-09). */
+static bool has_digest(const struct fields *f) {
+    static const char *const names[] = {"content-md5", "digest", "content-digest", "repr-digest",
+                                        "x-amz-content-sha256"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (fields_find(f, view_str(names[i]), NULL) > 0)
+            return true;
+    for (size_t i = 0; i < f->n; i++)
+        if (view_search(f->at[i].name, VIEW("checksum")) < f->at[i].name.n)
+            return true;
+    return false;
+}
+
+/*
+ * Takes the placeholder that the verdict speaks of out of the body, which is complete: what is left is searched and
+ * looked at like any body, and the secret is written where it stood. So its length is known.
+ */
+static enum reason open_gap(struct exchange *ex) {
+    const struct material *m = ex->verdict.swap >= 0 ? &ex->materials.at[ex->verdict.swap] : NULL;
+    struct view body = buf_view(&ex->body);
+    if (!m || !place_is_in_body(m->place))
+        return REASON_ALLOWED;
+    if (has_digest(&ex->request.fields)) {
+        ex->trail.detail = VIEW("a field tells a digest of the body that a secret goes into");
+        return REASON_PLACEHOLDER_WRONG_PLACE;
+    }
+    ex->gap = (uint64_t)(m->raw.p - body.p);
+    buf_init(&ex->placeholder, m->raw.n);
+    buf_put(&ex->placeholder, m->raw);
+    if (!buf_ok(&ex->placeholder))
+        return REASON_TOO_MANY;
+    ex->has_gap = true;
+    ex->request.framing = FRAMING_LENGTH;
+    ex->request.length = ex->body_received;
+    ex->body_received -= m->raw.n;
+    buf_replace(&ex->body, (size_t)ex->gap, m->raw.n, (struct view){NULL, 0});
+    return REASON_ALLOWED;
+}
+
+void send_mend(struct exchange *ex) {
+    struct view sent = buf_view(&ex->placeholder);
+    buf_replace(&ex->body, (size_t)ex->gap, 0, sent);
+    ex->body_received += sent.n;
+    ex->has_gap = false;
+    ex->unsearched = true;
+    buf_free(&ex->placeholder);
+}
+
+/* The bytes that came while the body was read; a gap parts them. */
+static bool holds_placeholder(struct exchange *ex) {
+    struct view body = buf_view(&ex->body);
+    size_t before = ex->has_gap ? (size_t)ex->gap : body.n;
+    placeholder_stream_init(&ex->stream);
+    return placeholder_stream_feed(&ex->stream, view_head(body, before)) ||
+           (ex->has_gap && (placeholder_stream_feed(&ex->stream, VIEW("\"")) ||
+                            placeholder_stream_feed(&ex->stream, view_skip(body, before))));
+}
+
+static enum reason examine_held(struct exchange *ex) {
+    enum reason why = open_gap(ex);
+    if (why == REASON_ALLOWED && ex->unsearched && holds_placeholder(ex)) {
+        ex->trail.detail = VIEW("in the body");
+        why = REASON_PLACEHOLDER_WRONG_PLACE;
+    }
+    ex->unsearched = false;
+    return why == REASON_ALLOWED && ex->body_received > 0 ? choose_scan(ex) : why;
+}
+
 bool send_held(struct exchange *ex) {
     if (ex->body_received == 0 && !ex->body_ended)
         return true;
-    enum reason why = ex->body_received > 0 ? choose_scan(ex) : REASON_ALLOWED;
+    enum reason why = examine_held(ex);
     if (why != REASON_ALLOWED) {
         exchange_refuse(ex, why, (struct view){NULL, 0});
         return false;
@@ -288,10 +379,13 @@ static int adjust_fields(struct exchange *ex) {
 
 static void write_head(struct exchange *ex, struct view target, const struct fields *fields) {
     struct buf host;
+    uint64_t length = ex->request.length;
+    if (ex->has_gap)
+        length = ex->body_received + buf_len(&ex->insert);
     buf_init(&host, HOST_SIZE + 8);
     authority_write(&ex->authority, ex->tls ? 443 : 80, &host);
     http1_write_request(&ex->head, ex->request.method, target, buf_view(&host), fields,
-                        ex->request.framing, ex->request.length, true);
+                        ex->request.framing, length, true);
     buf_free(&host);
 }
 
@@ -317,6 +411,12 @@ static enum reason serialise_with(struct exchange *ex, struct view secret) {
     if (misfit) {
         ex->trail.detail = view_str(misfit);
         return REASON_SECRET_UNFIT;
+    }
+    if (ex->has_gap) {
+        buf_init_secret(&ex->insert, SUBSTITUTE_MAX);
+        substitute_spell(verdict_place(&ex->verdict)->place, secret, &ex->insert);
+        write_head(ex, buf_view(&ex->canonical), &ex->request.fields);
+        return buf_ok(&ex->insert) ? REASON_ALLOWED : REASON_TOO_MANY;
     }
     return write_head_with(ex, secret) == 0 ? REASON_ALLOWED : REASON_BROKER_UNAVAILABLE;
 }
@@ -406,7 +506,8 @@ static void frame(struct exchange *ex, struct buf *out, size_t room) {
 }
 
 static bool body_is_framed(const struct exchange *ex) {
-    return ex->request.framing == FRAMING_NONE || (ex->body_ended && buf_len(&ex->body) == 0);
+    return ex->request.framing == FRAMING_NONE ||
+           (ex->body_ended && buf_len(&ex->body) == 0 && buf_len(&ex->insert) == 0);
 }
 
 /* Fills the buffer that is written next: the head's while it is small, so that head and small body are one record. */
@@ -430,9 +531,19 @@ static bool is_bare(const struct exchange *ex) {
            buf_len(&ex->wire) == 0;
 }
 
+/* The secret is due: all before it in the body has left. */
+static bool is_at_gap(const struct exchange *ex) {
+    return buf_len(&ex->insert) > 0 && ex->body_framed == ex->gap;
+}
+
 /* What is to be written next, and the buffer it lies in when that is not the body's own. ERR_MEMORY. */
 static int next_bytes(struct exchange *ex, struct buf **out, struct view *v) {
     *out = NULL;
+    if (is_bare(ex) && is_at_gap(ex)) {
+        *out = &ex->insert;
+        *v = buf_view(*out);
+        return 0;
+    }
     if (is_bare(ex) && !body_is_framed(ex)) {
         size_t n = sendable(ex);
         /* TLS has made a record of what it was offered: it is offered again, whatever came since. */
@@ -450,8 +561,8 @@ static void written(struct exchange *ex, struct buf *out, size_t n) {
         out = &ex->body;
     }
     buf_consume(out, n);
-    if (out == &ex->head && buf_len(out) == 0)
-        buf_free(&ex->head);
+    if (out != &ex->wire && buf_len(out) == 0)
+        buf_free(out);
 }
 
 void send_credit(struct exchange *ex, uint32_t n) {

@@ -15,6 +15,8 @@ bool send_hold(struct exchange *ex, uint64_t limit);
 void send_credit(struct exchange *ex, uint32_t n);
 /* The body that was held, as far as it has come, goes the way of others. False: the exchange is refused. */
 bool send_held(struct exchange *ex);
+/* The placeholder is in its place again, and what was taken for known of the body is not. */
+void send_mend(struct exchange *ex);
 /* Asks for a connection; fresh: not a pooled one. */
 void send_connect(struct exchange *ex, bool fresh);
 /* Connected, and the secret is lent (NULL: none is needed): records the decision, then bytes leave. */

@@ -14,7 +14,7 @@ static struct body_scan *scan(enum body_kind kind, struct view body, size_t piec
                               enum body_step *verdict) {
     struct body_scan *s;
     uint64_t fed = 0, clear = 0;
-    if (body_scan_new(kind, VIEW("b0"), &s) != 0)
+    if (body_scan_new(kind, VIEW("b0"), NULL, &s) != 0)
         abort();
     *verdict = BODY_CLEAR;
     while (body.n > 0 && *verdict == BODY_CLEAR) {

@@ -34,6 +34,8 @@ struct body_value {
     struct view value;
     /* a name on the way to it is the pointer's only for a reader who disregards case */
     bool alike;
+    uint64_t from, to; /* of a string or text: its bytes in the body, as they were sent; else 0 */
+    bool as_sent;      /* of these: they say it without an escape (policy/body_credential.h) */
 };
 
 /* GraphQL: of the operation that is selected (operationName, or the only one). */
@@ -66,6 +68,7 @@ struct body_facts {
      * malformed, over the limit, not of a type that is read, coded.
      */
     bool unclear;
+    bool read;                       /* of a type that is: if unclear, it may hold anything */
     const char *why;                 /* unclear: a static sentence fragment */
     const struct body_value *values; /* of the pointers asked for */
     size_t n_values;
@@ -81,7 +84,8 @@ struct body_needs {
     size_t n_pointers;
     bool too_many; /* of them: facts would not be complete, the body is unclear */
     bool graphql, rpc;
-    uint64_t limit; /* bytes; a longer one is unclear */
+    bool credential; /* one may stand there */
+    uint64_t limit;  /* bytes; a longer one is unclear */
 };
 
 #endif

@@ -194,8 +194,12 @@ static void list_values(struct body_read *r) {
         struct view text = buf_view(&r->text);
         text = r->json ? json_read_text(r->json, found)
                        : view_slice(text, found->at, found->at + found->n);
-        r->values[i] = (struct body_value){
-            .pointer = found->pointer, .type = found->type, .alike = found->alike, .value = text};
+        r->values[i] = (struct body_value){.pointer = found->pointer,
+                                           .type = found->type,
+                                           .alike = found->alike,
+                                           .value = text,
+                                           .from = found->from,
+                                           .to = found->to};
     }
     r->facts.values = r->values;
     r->facts.n_values = f->n;
@@ -209,6 +213,7 @@ const struct body_facts *body_read_end(struct body_read *r) {
     if (r->fault == BODY_FAULTLESS)
         list_values(r);
     r->facts.unclear = r->fault != BODY_FAULTLESS;
+    r->facts.read = true;
     if (!r->facts.unclear)
         read_protocols(r);
     r->facts.why = body_fault_text(r->fault);

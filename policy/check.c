@@ -193,6 +193,8 @@ static void check_credential(struct checker *c, const struct service *s,
     if (s->tls == SERVICE_SPLICE)
         errors_add(c->errors, k->at,
                    "a service with a credential cannot be spliced: nobody could put it in");
+    if (place_is_in_body(k->place.place) && k->at_most > 1)
+        errors_add(c->errors, k->at, "a body holds a credential once");
     for (const struct credential *q = s->credentials; q != k; q = q->next)
         if (view_equal_nocase(q->name, k->name))
             errors_add(c->errors, k->at, "a second credential '%.*s', the first is in %s",

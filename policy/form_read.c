@@ -54,7 +54,8 @@ static void note(struct field *f, size_t depth, enum body_type type, bool alike)
         found.pointer = (uint16_t)__builtin_ctzll(here);
         found.alike = alike || (some & here & -here) != 0;
         found.type = type;
-        found.n = type == BODY_TEXT ? found.n : 0;
+        if (type != BODY_TEXT)
+            found.n = found.from = found.to = 0;
         f->full = f->full || !json_finds_add(f->finds, &found);
     }
 }
@@ -131,12 +132,14 @@ static bool looks_like_json(struct view form) {
 enum body_fault form_read(struct view form, struct json_finds *finds, struct buf *text) {
     if (looks_like_json(form))
         return BODY_MALFORMED;
-    struct view rest = form, name, value;
-    enum body_fault fault;
+    struct view rest = form, name, value, ahead = form, sent;
+    enum body_fault fault = BODY_FAULTLESS;
     size_t begin = buf_len(text), known = finds->n;
-    while (form_field(&rest, text, &name, &value, &fault)) {
+    while (target_pair(&ahead, &name, &sent) && form_field(&rest, text, &name, &value, &fault)) {
         size_t end = buf_len(text);
         struct field f = {.finds = finds, .found = {.at = end - value.n, .n = value.n}};
+        f.found.from = (size_t)(sent.p - form.p);
+        f.found.to = f.found.from + sent.n;
         fault = place(&f, name);
         if (fault != BODY_FAULTLESS)
             return fault;

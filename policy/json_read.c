@@ -25,10 +25,12 @@ struct json_read {
     size_t n_names, name_size;
     struct buf text; /* of values that were found */
     struct utf8 utf8;
-    uint16_t high;    /* half of a surrogate pair that waits for the other; 0: none */
-    struct buf *into; /* where the string or number goes; NULL: nowhere */
-    size_t kept_at;   /* where the value that is kept begins in text */
-    size_t value_at;  /* depth of the value that is kept */
+    uint16_t high;        /* half of a surrogate pair that waits for the other; 0: none */
+    struct buf *into;     /* where the string or number goes; NULL: nowhere */
+    size_t kept_at;       /* where the value that is kept begins in text */
+    size_t value_at;      /* depth of the value that is kept */
+    size_t string_from;   /* of the string that is read: its first byte in the document */
+    size_t fed, position; /* bytes; of the one that is read */
     enum body_type type, root;
     bool begun;
     size_t item;
@@ -92,18 +94,18 @@ bool json_finds_add(struct json_finds *f, const struct json_found *found) {
 }
 
 /* The value at this depth is complete, as far as it is told; its text lies at the end. */
-static void note(struct json_read *r, size_t depth, enum body_type type, size_t at, size_t n) {
+static void note(struct json_read *r, size_t depth, struct json_found value) {
     for (size_t i = 0; i < SETS; i++) {
         struct json_finds *set = r->sets[i];
         uint64_t alike, here = set ? json_paths_here(&set->paths, depth, &alike) : 0;
         for (; here != 0; here &= here - 1) {
             uint64_t bit = here & -here;
-            struct json_found f = {.pointer = (uint16_t)__builtin_ctzll(here),
-                                   .alike = (alike & bit) != 0,
-                                   .type = type,
-                                   .item = r->item,
-                                   .at = at,
-                                   .n = set->bare & bit ? 0 : n};
+            struct json_found f = value;
+            f.pointer = (uint16_t)__builtin_ctzll(here);
+            f.alike = (alike & bit) != 0;
+            f.item = r->item;
+            if (set->bare & bit)
+                f.n = 0;
             if (!json_finds_add(set, &f))
                 fail(r, BODY_TOO_MANY);
         }
@@ -208,7 +210,12 @@ static void end_string(struct json_read *r, bool name) {
     if (name)
         end_name(r);
     else if (r->into)
-        note(r, r->value_at, BODY_STRING, r->kept_at, buf_len(&r->text) - r->kept_at);
+        note(r, r->value_at,
+             (struct json_found){.type = BODY_STRING,
+                                 .at = r->kept_at,
+                                 .n = buf_len(&r->text) - r->kept_at,
+                                 .from = r->string_from,
+                                 .to = r->position});
     r->into = NULL;
 }
 
@@ -241,11 +248,12 @@ static void begin_value(struct json_read *r, enum body_type type) {
     r->type = type;
     r->value_at = depth;
     r->kept_at = buf_len(&r->text);
+    r->string_from = r->position + 1; /* behind the quote */
     bool kept = type != BODY_NULL && is_kept(r, depth);
     r->into = kept ? &r->text : NULL;
     /* Of what is not kept only the type is told. */
     if (!kept)
-        note(r, depth, type, 0, 0);
+        note(r, depth, (struct json_found){.type = type});
 }
 
 static void begin_word(struct json_read *r, uint8_t c) {
@@ -256,7 +264,9 @@ static void begin_word(struct json_read *r, uint8_t c) {
 
 static void end_scalar(struct json_read *r) {
     if (r->into)
-        note(r, r->value_at, r->type, r->kept_at, buf_len(&r->text) - r->kept_at);
+        note(r, r->value_at,
+             (struct json_found){
+                 .type = r->type, .at = r->kept_at, .n = buf_len(&r->text) - r->kept_at});
     r->into = NULL;
 }
 
@@ -265,7 +275,7 @@ static void open_level(struct json_read *r, bool object) {
     place_value(r, depth);
     if (depth == 0)
         r->root = object ? BODY_OBJECT : BODY_ARRAY;
-    note(r, depth, object ? BODY_OBJECT : BODY_ARRAY, 0, 0);
+    note(r, depth, (struct json_found){.type = object ? BODY_OBJECT : BODY_ARRAY});
     r->levels[depth] = (struct level){object, 0, r->n_names, buf_len(&r->names)};
 }
 
@@ -334,7 +344,8 @@ static void take(struct json_read *r, enum json_event e, uint8_t c, bool name) {
 }
 
 enum body_fault json_read_feed(struct json_read *r, struct view piece) {
-    size_t i = 0;
+    size_t i = 0, start = r->fed;
+    r->fed += piece.n;
     while (i < piece.n && r->fault == BODY_FAULTLESS) {
         size_t plain = json_token_plain(&r->token, view_skip(piece, i));
         if (plain > 0)
@@ -343,6 +354,7 @@ enum body_fault json_read_feed(struct json_read *r, struct view piece) {
         if (i == piece.n)
             break;
         bool name = r->token.in_name;
+        r->position = start + i;
         enum json_event e = json_token_byte(&r->token, piece.p[i]);
         take(r, e, piece.p[i], name);
         i += e != JSON_END_NUMBER;

@@ -27,6 +27,8 @@ struct json_found {
     enum body_type type;
     size_t item;  /* index in the outermost array, 0 where the document is none */
     size_t at, n; /* in the text */
+    size_t from,
+        to; /* of a string or form value: its bytes in the body, as they were sent; else 0 */
 };
 
 /* What was found for one set of pointers. */

@@ -117,6 +117,16 @@ static void note_size(struct search *search, uint64_t size) {
         search->sizes = size;
 }
 
+static void ask_for_pointer(struct body_needs *needs, uint16_t pointer) {
+    for (size_t i = 0; i < needs->n_pointers; i++)
+        if (needs->pointers[i] == pointer)
+            return;
+    if (needs->n_pointers == BODY_POINTERS_MAX)
+        needs->too_many = true;
+    else
+        needs->pointers[needs->n_pointers++] = pointer;
+}
+
 static void ask_for(struct search *search, const struct condition *c) {
     struct body_needs *needs = search->needs;
     switch (c->kind) {
@@ -131,15 +141,8 @@ static void ask_for(struct search *search, const struct condition *c) {
         needs->rpc = true;
         return;
     default:
-        break;
+        ask_for_pointer(needs, c->pointer);
     }
-    for (size_t i = 0; i < needs->n_pointers; i++)
-        if (needs->pointers[i] == c->pointer)
-            return;
-    if (needs->n_pointers == BODY_POINTERS_MAX)
-        needs->too_many = true;
-    else
-        needs->pointers[needs->n_pointers++] = c->pointer;
 }
 
 static void note_needs(struct search *search, const struct rule *r) {
@@ -390,14 +393,35 @@ static bool is_about_credentials(const struct verdict *v) {
     return v->credential && v->service->credentials->next;
 }
 
+/* Whether a credential may stand in the body: that of the operation, or of one that is in question. */
+static bool may_hold_credential(const struct verdict *v, const struct request_facts *f,
+                                bool unsure) {
+    bool empty = f->length_known && f->length == 0;
+    bool open = v->allow || v->reason == REASON_CREDENTIAL_MISSING;
+    if (!v->service || empty)
+        return false;
+    if (open && v->credential && place_is_in_body(v->credential->place.place))
+        return true;
+    const struct credential *c = unsure ? v->service->credentials : NULL;
+    while (c && !place_is_in_body(c->place.place))
+        c = c->next;
+    return c != NULL;
+}
+
 bool body_needs_who(const struct policy *p, const struct who *who, const struct request_facts *f,
                     struct body_needs *needs) {
     *needs = (struct body_needs){0};
     struct search search = {.who = who, .facts = f, .needs = needs};
     struct verdict v = judge(p, &search);
+    bool unsure = search.unsure && (v.allow || is_about_credentials(&v));
+    bool holds = may_hold_credential(&v, f, unsure);
+    for (const struct credential *c = holds ? v.service->credentials : NULL; c; c = c->next)
+        if (place_is_in_body(c->place.place))
+            ask_for_pointer(needs, c->place.pointer);
+    needs->credential = holds;
     bool content = needs->n_pointers > 0 || needs->graphql || needs->rpc;
     needs->limit = content ? UINT64_MAX : search.sizes;
-    return search.unsure && (v.allow || is_about_credentials(&v));
+    return unsure || holds;
 }
 
 bool policy_body_needs(const struct policy *p, const struct request_facts *f,

@@ -22,8 +22,8 @@ enum place {
     PLACE_SIGNATURE,   /* presigned or signed requests: X-Amz-Signature, Signature, DPoP, ... */
     PLACE_TARGET,      /* no credential: a field that names a second resource */
     PLACE_BODY,        /* a body's field, reported by inspect */
-    PLACE_JSON,        /* places of a policy only: a member of a JSON body, by pointer */
-    PLACE_FORM,        /* a field of a form */
+    PLACE_JSON,        /* a member of a JSON body that a policy's pointer leads to */
+    PLACE_FORM,        /* the same of a form's field */
 };
 
 /* Where a policy puts a credential, and how it is spelled there. */
@@ -36,7 +36,12 @@ struct credential_place {
     struct view name;
     struct view scheme; /* PLACE_HEADER: lower-case, or empty for the whole value */
     uint16_t segment;   /* PLACE_PATH: from 1 */
+    uint16_t pointer; /* PLACE_JSON, PLACE_FORM: index of the pointer to it (policy_body_pointer) */
 };
+
+static inline bool place_is_in_body(enum place p) {
+    return p == PLACE_JSON || p == PLACE_FORM;
+}
 
 enum { WATCHED_MAX = 8 };
 

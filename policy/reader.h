@@ -65,6 +65,11 @@ struct condition *add_condition(struct policy_source *s, enum condition_kind kin
                                 struct position at);
 int read_sandbox(void *source, struct lexer *l, const struct token *at);
 int read_expect(void *source, struct lexer *l, const struct token *at);
+/* What is wrong with a pointer (RFC 6901): a sentence fragment, or NULL. */
+const char *pointer_fault(struct view v);
+/* Its index among those of the policy, where it is kept once; text must outlive it. ERR_BAD, ERR_MEMORY. */
+MUST_USE int pointer_find(struct policy *p, struct lexer *l, struct position at, struct view text,
+                          uint16_t *out);
 /* Seconds since 1970 of an RFC 3339 time. ERR_BAD. */
 MUST_USE int time_parse(struct view v, uint64_t *out);
 

@@ -169,7 +169,7 @@ static int read_type(struct policy_source *s, struct lexer *l, struct condition 
     return 0;
 }
 
-static const char *pointer_fault(struct view v) {
+const char *pointer_fault(struct view v) {
     size_t tokens = 0;
     if (v.p[0] != '/')
         return "a pointer begins with '/'";
@@ -181,19 +181,20 @@ static const char *pointer_fault(struct view v) {
     return tokens > JSON_PATH_TOKENS || v.n > JSON_PATH_TEXT ? "it is too long" : NULL;
 }
 
-static int find_pointer(struct policy *p, struct lexer *l, const struct token *t, uint16_t *out) {
+int pointer_find(struct policy *p, struct lexer *l, struct position at, struct view text,
+                 uint16_t *out) {
     if (!p->pointers)
         p->pointers = arena_array(&p->arena, POINTERS_MAX, sizeof *p->pointers);
     if (!p->pointers)
         return ERR_MEMORY;
     size_t i = 0;
-    while (i < p->n_pointers && !view_equal(p->pointers[i], t->text))
+    while (i < p->n_pointers && !view_equal(p->pointers[i], text))
         i++;
     if (i == POINTERS_MAX) {
-        errors_add(l->errors, t->at, "more than %d pointers", POINTERS_MAX);
+        errors_add(l->errors, at, "more than %d pointers", POINTERS_MAX);
         return ERR_BAD;
     }
-    p->pointers[i] = t->text;
+    p->pointers[i] = text;
     p->n_pointers += i == p->n_pointers;
     *out = (uint16_t)i;
     return 0;
@@ -215,7 +216,7 @@ static int read_body(struct policy_source *s, struct lexer *l, struct condition 
         return ERR_BAD;
     }
     c->name = t.text;
-    int err = find_pointer(s->policy, l, &t, &c->pointer);
+    int err = pointer_find(s->policy, l, t.at, t.text, &c->pointer);
     return err != 0 ? err : read_test(s, l, &c->test);
 }
 

@@ -61,11 +61,28 @@ static int read_query_place(struct policy_source *s, struct lexer *l,
     return read_named(l, "the name of a parameter", place);
 }
 
+/* The field's name as a pointer (RFC 6901), as bodies are read by. */
+static int point_to_field(struct policy_source *s, struct lexer *l, struct position at,
+                          struct credential_place *place) {
+    uint8_t *text = arena_alloc(&s->policy->arena, 1 + 2 * place->name.n);
+    size_t n = 0;
+    if (!text)
+        return ERR_MEMORY;
+    text[n++] = '/';
+    for (size_t i = 0; i < place->name.n; i++) {
+        text[n++] = place->name.p[i];
+        if (place->name.p[i] == '~')
+            text[n++] = '0';
+    }
+    return pointer_find(s->policy, l, at, view_of(text, n), &place->pointer);
+}
+
 static int read_form_place(struct policy_source *s, struct lexer *l,
                            struct credential_place *place) {
-    (void)s;
+    struct position at = l->token.at;
     place->place = PLACE_FORM;
-    return read_named(l, "the name of a form's field", place);
+    int err = read_named(l, "the name of a form's field", place);
+    return err != 0 ? err : point_to_field(s, l, at, place);
 }
 
 static int read_path_place(struct policy_source *s, struct lexer *l,
@@ -80,21 +97,33 @@ static int read_path_place(struct policy_source *s, struct lexer *l,
     return 0;
 }
 
+/* What is told apart by its name wherever it stands: no item of an array. */
+static bool is_member(struct view pointer) {
+    struct view last = pointer;
+    if (pointer_fault(pointer) || view_find(pointer, '*') < pointer.n)
+        return false;
+    while (view_find(last, '/') < last.n)
+        (void)view_cut(&last, '/');
+    bool named = false;
+    for (size_t i = 0; i < last.n; i++)
+        named = named || !is_digit(last.p[i]);
+    return named && last.n <= POLICY_NAME_MAX;
+}
+
 static int read_json_place(struct policy_source *s, struct lexer *l,
                            struct credential_place *place) {
     struct token t;
-    (void)s;
     place->place = PLACE_JSON;
     if (lexer_word(l, "a pointer such as /api_key", &t) != 0)
         return ERR_BAD;
-    if (t.text.p[0] != '/' || view_find(t.text, '*') < t.text.n) {
+    if (!is_member(t.text)) {
         errors_add(l->errors, t.at,
                    "expected a pointer to one member, such as /api_key, not '%.*s'",
                    WORD_ARG(t.text));
         return ERR_BAD;
     }
     place->name = t.text;
-    return 0;
+    return pointer_find(s->policy, l, t.at, t.text, &place->pointer);
 }
 
 static int read_in(void *source, struct lexer *l, const struct token *at) {

@@ -1,6 +1,7 @@
 #include "policy/trial.h"
 
 #include "base/base64.h"
+#include "policy/body_credential.h"
 #include "policy/body_request.h"
 #include "policy/explain.h"
 #include "policy/judge_material.h"
@@ -108,6 +109,8 @@ struct request {
     struct body_value *values; /* of its facts */
     struct body_facts facts;
     bool facts_known;
+    struct material in_body; /* the credential that is put there; without a token: none */
+    char token[PLACEHOLDER_SIZE];
     bool elsewhere;
     struct nearest *nearest; /* NULL: not asked for */
 };
@@ -144,6 +147,8 @@ static void find_materials(struct request *r) {
             r->elsewhere = true;
     }
     provenance_target(&r->target, &r->watched, m);
+    if (r->in_body.token.n > 0 && m->n < MATERIALS_MAX)
+        m->at[m->n++] = r->in_body;
 }
 
 /* What is ours is taken to be for the credential of the place where it stands, or for the first one. */
@@ -253,21 +258,31 @@ static int put_into_target(struct request *r, const struct credential_place *pla
     return err;
 }
 
+/* As if the body had it: what is not said to be another type is one that can hold it. */
+static void put_into_body(struct request *r, const struct credential_place *place) {
+    enum body_source source = BODY_SOURCE_QUERY,
+                     wanted = place->place == PLACE_JSON ? BODY_SOURCE_JSON : BODY_SOURCE_FORM;
+    bool typed = r->trial->type.n > 0;
+    if (!typed || (body_source_find(r->fields, r->n_fields, true, &source) && source == wanted))
+        r->in_body = (struct material){
+            .place = place->place, .name = place->name, .token = view_str(r->token)};
+}
+
 static int put_credential(struct request *r, const struct credential_place *place, enum with with,
                           const char **why) {
-    char token[PLACEHOLDER_SIZE];
-    if (!make_token(with, token))
+    if (!make_token(with, r->token))
         return ERR_MEMORY;
+    struct view token = view_str(r->token);
     switch (place->place) {
     case PLACE_QUERY:
     case PLACE_PATH:
-        return put_into_target(r, place, view_str(token), why);
+        return put_into_target(r, place, token, why);
     case PLACE_JSON:
     case PLACE_FORM:
-        *why = "a credential in a body cannot be tried here";
-        return ERR_BAD;
+        put_into_body(r, place);
+        return 0;
     default:
-        put_value(&r->value, place, view_str(token));
+        put_value(&r->value, place, token);
         if (!buf_ok(&r->value))
             return ERR_MEMORY;
         return add_field(r, place->place == PLACE_COOKIE ? VIEW("cookie") : place->name,
@@ -302,6 +317,7 @@ static int keep_facts(struct request *r, const struct body_facts *f,
         r->values[i] = f->values[i];
         r->values[i].pointer = needs->pointers[f->values[i].pointer];
     }
+    body_values_compare(r->values, f->n_values, r->trial->body);
     r->facts.values = r->values;
     body_facts_doubt(&r->facts, r->trial->body.n > 0, &r->target);
     return 0;
@@ -367,6 +383,10 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     err = !r->trial->facts && needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
     if (err != 0)
         return err;
+    if (r->facts_known) {
+        body_credentials(&r->facts, &r->watched, r->trial->body, &r->materials);
+        set_origins(r);
+    }
     *out = judge_request(r);
     struct request_facts facts = facts_of(r);
     if (r->nearest && !out->allow)

@@ -12,6 +12,9 @@ SECRET_QUERY = "qry/Kx+9=Vb&7Nm^5?Qw#3%Er1Ty\"9Ui;8Op6As"
 SECRET_COOKIE = "cky/Hd+5=Gs&8Lp:2Xw#6%Rt9Yu'3Io!1Zq4Mn"
 SECRET_PATH = "pth/Jf7+Ce=3Bq?5Wn#1%Ly8Ud4Ki2Ox6Rs9Tv"
 SECRET_TWICE = "twc-Rk5Mz9Qb3Hn7Wd1Xs4Yf8Lg2Pj6Cv0Ta"
+# Bytes that JSON escapes.
+SECRET_JSON = 'jsn"Qm4\\Wz7/Hx2+Tb9=Lc5&Pd8Vg1Rk6Yf3Sn0'
+SECRET_FORM = "frm+Xq3/Nb7=Kz5&Wd2;Hg9%Tc6Ly8Mv4Pj1Rf0"
 ATTACKER = "sk-live-AttackersOwnKey00000000000000000"
 
 POLICY = """
@@ -101,8 +104,14 @@ service elsewhere-in-it {
     credential key-path   { in path 2; for by-path }
     credential key-twice  { in header x-twice; at most 2; for twice }
     credential key-unfit  { in cookie unfit; for unfit }
+    credential key-json   { in json /auth/secret~1word; for by-json }
+    credential key-form   { in form pass[word]; for by-form by-form-or-none }
     accept cookies
     path allow parameters
+    operation by-json { POST /j; POST /k { body /model is small } }
+    operation by-form { POST /f }
+    operation by-form-or-none anonymous { POST /g }
+    operation by-none { POST /o }
     operation by-query anonymous { GET /q }
     operation by-cookie { GET /c }
     operation by-path   { GET /p/{key}/send }
@@ -138,7 +147,7 @@ sandbox a {
     grant forge fetch read
     grant registry all
     grant rules all
-    grant elsewhere-in-it by-query by-cookie by-path twice unfit plain
+    grant elsewhere-in-it by-query by-cookie by-path twice unfit plain by-json by-form by-form-or-none by-none
     grant elsewhere-in-it limited uses 5
     grant elsewhere-in-it observed mode observe
     grant bodies all
@@ -156,7 +165,8 @@ HOSTS = ("api.allowed.test", "other.allowed.test", "git.allowed.test", "open.all
 
 SECRETS = {"key-a": (SECRET_A, "sk-live-"), "key-other": (SECRET_OTHER, "othr-"), "key-basic": (SECRET_BASIC, None),
            "key-forge": (SECRET_FORGE, None), "key-query": (SECRET_QUERY, "qry:"), "key-cookie": (SECRET_COOKIE, None),
-           "key-path": (SECRET_PATH, "pth:"), "key-twice": (SECRET_TWICE, None), "key-unfit": (SECRET_QUERY + ";", None)}
+           "key-path": (SECRET_PATH, "pth:"), "key-twice": (SECRET_TWICE, None), "key-unfit": (SECRET_QUERY + ";", None),
+           "key-json": (SECRET_JSON, None), "key-form": (SECRET_FORM, "frm:")}
 
 
 class World(Place):
@@ -208,6 +218,8 @@ def values(place):
         "PH_PATH": place.placeholder("a", "key-path"), "PH_TWICE": place.placeholder("a", "key-twice"),
         "PH_UNFIT": place.placeholder("a", "key-unfit"), "PLACES": "places.allowed.test:" + port,
         "SECRET_QUERY": python_text(SECRET_QUERY), "SECRET_COOKIE": python_text(SECRET_COOKIE),
+        "PH_JSON": place.placeholder("a", "key-json"), "PH_FORM": place.placeholder("a", "key-form"),
+        "SECRET_JSON": python_text(SECRET_JSON), "SECRET_FORM": python_text(SECRET_FORM),
         "SECRET_PATH": python_text(SECRET_PATH), "SECRET_TWICE": SECRET_TWICE,
         "TOKEN_C": place.token("c"), "TOKEN_D": place.token("d"),
         "SECRET_A": SECRET_A, "SECRET_OTHER": SECRET_OTHER, "SECRET_BASIC": SECRET_BASIC, "ATTACKER": ATTACKER,

@@ -145,6 +145,7 @@ class Values:
         "all": lambda t: b"".join(b"%%%02X" % c for c in t),
         "low": lambda t: b"".join(b"%%%02x" % c for c in t),
         "json": lambda t: b"".join(b"\\u%04x" % c for c in t),
+        "quoted": lambda t: json.dumps(t.decode()).encode()[1:-1],
         "html": lambda t: b"".join(b"&#%d;" % c for c in t),
         "hex": lambda t: t.hex().encode(),
         "HEX": lambda t: t.hex().upper().encode(),

@@ -22,7 +22,7 @@ struct outcome {
 static struct outcome scan(enum body_kind kind, const char *boundary, struct view body,
                            size_t piece) {
     struct outcome o = {BODY_CLEAR, 0, NULL};
-    assert_int_equal(body_scan_new(kind, view_str(boundary), &o.scan), 0);
+    assert_int_equal(body_scan_new(kind, view_str(boundary), NULL, &o.scan), 0);
     uint64_t fed = 0;
     while (body.n > 0 && o.verdict == BODY_CLEAR) {
         o.verdict = body_scan_feed(o.scan, view_head(body, piece));
@@ -224,7 +224,7 @@ static void rx_09_json_depth_names_and_gaps_are_bounded(void **state) {
     /* A long name is nobody's: it is passed on as it comes. */
     memset(text, 'a', sizeof text);
     memcpy(text, "{\"", 2);
-    assert_int_equal(body_scan_new(BODY_JSON, VIEW(""), &o.scan), 0);
+    assert_int_equal(body_scan_new(BODY_JSON, VIEW(""), NULL, &o.scan), 0);
     assert_int_equal(body_scan_feed(o.scan, view_of(text, 130)), BODY_CLEAR);
     assert_int_equal(body_scan_clear(o.scan), 1);
     assert_int_equal(body_scan_feed(o.scan, view_of(text + 130, 50000)), BODY_CLEAR);
@@ -356,7 +356,7 @@ static void a_file_that_is_called_a_form_is_clear(void **state) {
     static uint8_t bytes[1 << 16];
     uint64_t seed = 1;
     struct body_scan *s;
-    assert_int_equal(body_scan_new(BODY_FORM, VIEW(""), &s), 0);
+    assert_int_equal(body_scan_new(BODY_FORM, VIEW(""), NULL, &s), 0);
     for (size_t mib = 0; mib < 16 * 16; mib++) {
         fill_at_random(bytes, sizeof bytes, &seed);
         if (body_scan_feed(s, view_of(bytes, sizeof bytes)) != BODY_CLEAR)
@@ -497,13 +497,13 @@ static void what_is_no_boundary_is_refused(void **state) {
     memset(longest, 'b', sizeof longest);
     longest[sizeof longest - 1] = 0;
     struct body_scan *s;
-    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW(""), &s), ERR_BAD);
-    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\"b"), &s), ERR_BAD);
-    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\0b"), &s), ERR_BAD);
-    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("ab "), &s), ERR_BAD);
-    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW(""), NULL, &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\"b"), NULL, &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("a\0b"), NULL, &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, VIEW("ab "), NULL, &s), ERR_BAD);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), NULL, &s), ERR_BAD);
     longest[BOUNDARY_MAX] = 0;
-    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), &s), 0);
+    assert_int_equal(body_scan_new(BODY_MULTIPART, view_str(longest), NULL, &s), 0);
     body_scan_free(s);
 }
 
@@ -515,6 +515,90 @@ static void a_parts_head_is_bounded(void **state) {
     assert_int_equal(o.verdict, BODY_BAD);
     assert_true(o.clear <= 6);
     body_scan_free(o.scan);
+}
+
+/* ---- names of a policy ---- */
+
+static enum body_step scan_for(const struct body_names *names, enum body_kind kind,
+                               struct view body) {
+    struct body_scan *s;
+    assert_int_equal(body_scan_new(kind, VIEW("b"), names, &s), 0);
+    enum body_step step = body_scan_feed(s, body);
+    if (step == BODY_CLEAR)
+        step = body_scan_end(s);
+    body_scan_free(s);
+    return step;
+}
+
+/* As inspect gets them. */
+static struct body_names names_of(const struct credential_place *at, size_t n,
+                                  const struct credential_place *way) {
+    struct body_names names = {.n = 0}, out = {.n = 0};
+    struct buf b;
+    for (size_t i = 0; i < n; i++)
+        body_names_add(&names, &at[i]);
+    if (way)
+        body_names_lead(&names, way);
+    buf_init(&b, SCAN_ASK_MAX);
+    body_names_write(&names, &b);
+    struct reader r = reader_of(buf_view(&b));
+    assert_int_equal(body_names_read(&r, &out), 0);
+    assert_true(read_done(&r));
+    for (size_t cut = 0; cut < buf_len(&b); cut++) {
+        struct body_names part = {.n = 0};
+        struct reader short_of = reader_of(view_head(buf_view(&b), cut));
+        assert_int_equal(body_names_read(&short_of, &part), ERR_BAD);
+    }
+    buf_free(&b);
+    return out;
+}
+
+static const struct credential_place named[] = {
+    {.place = PLACE_JSON, .name = {(const uint8_t *)"/auth/x/wo~1rd~0", 16}},
+    {.place = PLACE_FORM, .name = {(const uint8_t *)"my[word]", 8}}};
+
+static void pv_02_names_of_a_policy_count_in_every_kind_of_body(void **state) {
+    static const struct {
+        enum body_kind kind;
+        struct view body;
+        enum body_step step; /* without the names all are clear */
+    } cases[] = {
+        {BODY_JSON, VIEW("{\"wo/rd~\":\"v\"}"), BODY_FOUND},
+        {BODY_JSON, VIEW("{\"a\":{\"b\":{\"WoRd\":1}}}"), BODY_FOUND},
+        {BODY_JSON, VIEW("{\"a\":{\"b\":{\"c\":{\"wo/rd~\":1}}}}"), BODY_CLEAR},
+        {BODY_JSON, VIEW("{\"wo/rd~\":\"\",\"my[word]\":null}"), BODY_CLEAR},
+        {BODY_JSON, VIEW("{\"words\":1}"), BODY_CLEAR},
+        {BODY_FORM, VIEW("a=b&my%5Bword]=v"), BODY_FOUND},
+        {BODY_FORM, VIEW("a=b&my[word]="), BODY_CLEAR},
+        {BODY_JSON_OR_FORM, VIEW("{\"a\":\"&wo/rd~=v\"}"), BODY_FOUND},
+        {BODY_MULTIPART,
+         VIEW("--b\r\nContent-Disposition: form-data; name=\"my[word]\"\r\n\r\nv\r\n--b--\r\n"),
+         BODY_FOUND},
+    };
+    struct body_names names = names_of(named, 2, NULL), none = {.n = 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(scan_for(&names, cases[i].kind, cases[i].body), cases[i].step);
+        assert_int_equal(scan_for(&none, cases[i].kind, cases[i].body), BODY_CLEAR);
+    }
+}
+
+static void pv_02_on_the_way_to_the_own_credential_members_are_looked_at_one_by_one(void **state) {
+    struct body_names names = names_of(named, 2, &named[0]), none = names_of(named, 2, NULL);
+    struct view own = VIEW("{\"auth\":{\"x\":{\"wo/rd~\":\"\",\"kind\":\"k\"}},\"a\":1}");
+    static const struct view foreign[] = {
+        VIEW("{\"auth\":{\"x\":{\"wo/rd~\":\"v\"}}}"),
+        VIEW("{\"auth\":{\"token\":\"v\",\"x\":{\"wo/rd~\":\"\"}}}"),
+        VIEW("{\"auth\":\"v\"}"),
+        VIEW("{\"auth\":[\"v\"]}"),
+        VIEW("{\"Auth\":{\"a\":\"v\"}}"),
+        VIEW("{\"y\":{\"auth\":{\"a\":\"v\"}}}"),
+    };
+    (void)state;
+    assert_int_equal(scan_for(&names, BODY_JSON, own), BODY_CLEAR);
+    assert_int_equal(scan_for(&none, BODY_JSON, own), BODY_FOUND);
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        assert_int_equal(scan_for(&names, BODY_JSON, foreign[i]), BODY_FOUND);
 }
 
 int main(void) {
@@ -536,6 +620,8 @@ int main(void) {
         cmocka_unit_test(a_boundary_that_overlaps_itself_is_found),
         cmocka_unit_test(what_is_no_boundary_is_refused),
         cmocka_unit_test(a_parts_head_is_bounded),
+        cmocka_unit_test(pv_02_names_of_a_policy_count_in_every_kind_of_body),
+        cmocka_unit_test(pv_02_on_the_way_to_the_own_credential_members_are_looked_at_one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -340,6 +340,24 @@ static void hexadecimal_goes_both_ways_and_nothing_else_is_read(void **state) {
     assert_int_equal(hex_decode(none, bytes, 0), 0);
 }
 
+static void bytes_inside_of_a_buffer_are_replaced(void **state) {
+    struct buf b;
+    (void)state;
+    buf_init(&b, 8);
+    buf_put(&b, VIEW("xabcdef"));
+    buf_consume(&b, 1);
+    buf_replace(&b, 2, 2, VIEW(""));
+    assert_true(view_equal(buf_view(&b), VIEW("abef")));
+    buf_replace(&b, 2, 0, VIEW("1234"));
+    assert_true(view_equal(buf_view(&b), VIEW("ab1234ef")));
+    buf_replace(&b, 0, 8, VIEW("z"));
+    assert_true(view_equal(buf_view(&b), VIEW("z")));
+    buf_replace(&b, 1, 0, VIEW("12345678"));
+    assert_false(buf_ok(&b));
+    assert_true(view_equal(buf_view(&b), VIEW("z")));
+    buf_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(views_compare_like_bytes),
@@ -358,6 +376,7 @@ int main(void) {
         cmocka_unit_test(a_secret_buffer_leaves_nothing_behind),
         cmocka_unit_test(decimal_digits_are_those_of_the_number),
         cmocka_unit_test(classes_of_characters),
+        cmocka_unit_test(bytes_inside_of_a_buffer_are_replaced),
         cmocka_unit_test(hexadecimal_goes_both_ways_and_nothing_else_is_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -782,6 +782,29 @@ static void a_credential_can_stand_in_query_and_path(void **state) {
             "expect deny with none GET '/x?a=1;key[a]=other' reason foreign_credential }");
 }
 
+static void a_credential_can_stand_in_a_body(void **state) {
+    (void)state;
+    loads(S "credential k { in json /auth/key; for j }\ncredential l { in form key; for f g }\n"
+            "operation j { POST /j }\noperation f { POST /f }\n"
+            "operation g anonymous { POST /g { no body /a } }\n"
+            "expect allow POST /j\nexpect allow POST /j type application/json\n"
+            "expect deny  POST /j type text/plain reason credential_missing\n"
+            "expect deny  with none POST /j reason credential_missing\n"
+            "expect deny  with foreign POST /j reason foreign_credential\n"
+            "expect deny  with none POST /j type application/json body '{\"auth\":{\"key\":\"x\"}}'"
+            " reason foreign_credential\n"
+            "expect deny  with none POST /j type application/json body '{\"auth\":{\"key\":null}}'"
+            " reason credential_missing\n"
+            "expect allow POST /f\n"
+            "expect deny  POST /f type application/json reason credential_missing\n"
+            "expect deny  with foreign POST /f reason foreign_credential\n"
+            "expect allow with none POST /g type application/x-www-form-urlencoded body 'b=1'\n"
+            "expect deny  with none POST /g type application/x-www-form-urlencoded body 'key=x'"
+            " reason foreign_credential\n"
+            "expect deny  with none POST /g type application/x-www-form-urlencoded body 'b=%zz'"
+            " reason operation_not_allowed }");
+}
+
 static void a_segment_holds_a_credential_for_the_operations_that_use_it(void **state) {
     (void)state;
     loads(S "credential k { in path 2; for send }\ncredential j { in header x-key; for read }\n"
@@ -844,6 +867,11 @@ static const struct bad_case bad_cases[] = {
     {S "tls splice; upstream ca a.pem }", 2, 13, "only the client sees its certificate"},
     {S "tls splice; " R "}", 2, 1, "nobody sees the requests of a spliced service"},
     /* credentials */
+    {S R "credential k { in json /a/0 } }", 3, 24, "a pointer to one member"},
+    {S R "credential k { in json /a/* } }", 3, 24, "a pointer to one member"},
+    {S R "credential k { in json /a~ } }", 3, 24, "a pointer to one member"},
+    {S R "credential k { in json /a; at most 2 } }", 3, 12, "a body holds a credential once"},
+    {S R "credential k { in form a; at most 2 } }", 3, 12, "a body holds a credential once"},
     {S R K "credential j { in query key }\n}", 4, 12, "a second credential without 'for'"},
     {S R "credential k { in header x-key; for rr } }", 3, 37,
      "no operation 'rr', did you mean 'r'?"},
@@ -932,6 +960,7 @@ int main(void) {
         cmocka_unit_test(grants_have_terms),
         cmocka_unit_test(guards_count_in_every_service_that_uses_them),
         cmocka_unit_test(what_is_not_offered_yet_reaches_nothing),
+        cmocka_unit_test(a_credential_can_stand_in_a_body),
         cmocka_unit_test(a_segment_holds_a_credential_for_the_operations_that_use_it),
         cmocka_unit_test(countries_and_networks_match_what_is_known),
         cmocka_unit_test(these_words_are_refused_with_place_and_help),

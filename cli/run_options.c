@@ -108,7 +108,7 @@ static int take_secret(struct run_options *o, const char *value) {
 
 static int take_strict_trust(struct run_options *o, const char *value) {
     (void)value;
-    o->strict_trust = true;
+    o->plan.strict_trust = true;
     return 0;
 }
 

@@ -21,7 +21,6 @@ struct run_options {
     const char *sandbox;                    /* or NULL */
     char policy[PATH_MAX];                  /* or "" */
     char settings[PATH_MAX], log[PATH_MAX]; /* of a private daemon; or "" */
-    bool strict_trust;
     struct run_secret secrets[RUN_SECRETS_MAX];
     size_t n_secrets;
     struct buf hidden;    /* of --hide, as run_plan.hidden */

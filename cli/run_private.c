@@ -104,7 +104,7 @@ int run_private_make(struct run_private *p, const struct run_options *o) {
     snprintf(p->public, sizeof p->public, "%s/state/public", p->directory);
     if (mkdir(in(p, "state"), 0755) != 0)
         return run_say("%s: %s", in(p, "state"), strerror(errno));
-    return write_configuration(p, o) == 0 && make_ca(p, o->strict_trust) == 0 &&
+    return write_configuration(p, o) == 0 && make_ca(p, o->plan.strict_trust) == 0 &&
                    make_vault_key(p) == 0
                ? 0
                : -1;

@@ -76,6 +76,10 @@ int cover_make_folder(const char *path) {
     return may_make(path) ? mkdir(path, 0755) : -1;
 }
 
+int cover_link(const char *to, const char *path) {
+    return may_make(path) ? symlink(to, path) : -1;
+}
+
 static int make_file(const char *path) {
     if (access(path, F_OK) == 0)
         return 0;

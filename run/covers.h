@@ -18,6 +18,8 @@ int cover_folder(const char *path, mode_t mode);
 bool cover_has(const char *path);
 /* Makes path and what is missing above it, only in a folder that cover_folder made. */
 int cover_make_folder(const char *path);
+/* A symbolic link at path, only in a folder that cover_folder made. */
+int cover_link(const char *to, const char *path);
 /* Everything at path becomes read-only, as far as it is mounted now. */
 int cover_read_only(const char *path);
 

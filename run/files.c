@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -175,38 +174,6 @@ int files_cover(const struct run_plan *plan) {
                    hide_all(plan) == 0 && show_binds(plan, binds) == 0 && show_public(public) == 0
                ? 0
                : -1;
-}
-
-/* ---- trust ---- */
-
-static const char *const bundles[] = {
-    "/etc/ssl/certs/ca-certificates.crt",
-    "/etc/pki/tls/certs/ca-bundle.crt",
-    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-    "/etc/ssl/cert.pem",
-    "/etc/ssl/ca-bundle.pem",
-    "/var/lib/ca-certificates/ca-bundle.pem",
-};
-
-/* Where a path is a link, the file that it leads to; which is covered once, whatever leads there. */
-static int trust_at(const char *path) {
-    char real[PATH_MAX];
-    struct stat ours, there;
-    if (!realpath(path, real) || stat(real, &there) != 0 ||
-        stat(RUN_PUBLIC "/bundle.pem", &ours) != 0)
-        return 0;
-    if (there.st_dev == ours.st_dev && there.st_ino == ours.st_ino)
-        return 0;
-    return mount(RUN_PUBLIC "/bundle.pem", real, NULL, MS_BIND, NULL) == 0
-               ? 0
-               : run_say("%s: %s", path, strerror(errno));
-}
-
-int files_trust(void) {
-    for (size_t i = 0; i < sizeof bundles / sizeof *bundles; i++)
-        if (trust_at(bundles[i]) != 0)
-            return -1;
-    return 0;
 }
 
 int files_enter(const struct run_plan *plan) {

@@ -11,8 +11,6 @@
 
 /* -1 after saying what is wrong. */
 int files_cover(const struct run_plan *plan);
-/* Shows RUN_PUBLIC/bundle.pem wherever the system's own bundle of roots is. Once it has been written. */
-int files_trust(void);
 /* Enters plan->folder as it is seen now; an older reference would lead below what covers it. */
 int files_enter(const struct run_plan *plan);
 

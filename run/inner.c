@@ -9,6 +9,7 @@
 #include "run/say.h"
 #include "run/signals.h"
 #include "run/talk.h"
+#include "run/trust.h"
 
 #include <errno.h>
 #include <linux/close_range.h>
@@ -92,7 +93,7 @@ static int make_sandbox(const struct run_plan *plan, const struct inner_caller *
         return run_say("a user namespace: %s", refusal_reason("", errno));
     if (send_listener(s) != 0 || files_cover(plan) != 0 || receive_environment(s) != 0)
         return -1;
-    return files_trust();
+    return trust_show(plan);
 }
 
 /* Ends what ends, until it is the command: its status. */

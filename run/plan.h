@@ -27,6 +27,7 @@ struct run_plan {
     struct run_bind
         binds[RUN_PATHS_MAX]; /* shown writable, also where it is hidden or read-only otherwise */
     size_t n_binds;
+    bool strict_trust; /* none of the system's roots are left where programs look for them */
 };
 
 #endif

@@ -385,8 +385,22 @@ def the_bundle_of_the_system_holds_our_root_too(scene):
 
 
 def strict_trust_leaves_only_our_root(scene):
-    text = scene.output("cat", "/etc/ssl/certs/ca-certificates.crt", options=["--strict-trust"])
+    text = scene.output("sh", "-c", "cat $(find -L /etc/ssl/certs -name '*.*' -type f)", options=["--strict-trust"])
     assert text.count("BEGIN CERTIFICATE") == 1, text
+    done = scene.run("env", "-i", "/usr/bin/curl", "-sS", "-x", "http://127.0.0.1:3128",
+                     "https://open.allowed.test:%d/" % scene.place.values["port"], options=["--strict-trust"])
+    assert done.returncode == 0, done.stderr
+
+
+def java_trusts_us_without_being_told(scene):
+    """By its default store, as any program that reads none of our variables; it needs to be told of the proxy."""
+    if not shutil.which("java") or not os.path.exists("/etc/ssl/certs/java/cacerts"):
+        raise Skip("there is no Java")
+    source = scene.write("Get.java", """public class Get { public static void main(String[] a) throws Exception {
+        System.out.println(((java.net.HttpURLConnection) new java.net.URL(a[0]).openConnection()).getResponseCode()); } }""")
+    text = scene.output("env", "-u", "JAVA_TOOL_OPTIONS", "java", "-Dhttps.proxyHost=127.0.0.1", "-Dhttps.proxyPort=3128",
+                        source, "https://open.allowed.test:%d/" % scene.place.values["port"])
+    assert text == "200\n", text
 
 
 def paths_are_read_only_hidden_and_shown_as_asked(scene):

@@ -179,7 +179,7 @@ check-unit-file: ## the systemd unit's exposure score (2.0 at most is wanted)
 
 # ---- trying, installing, measuring ----
 
-.PHONY: deps demo install dist bench bench-verdict
+.PHONY: deps demo install dist bench bench-launch bench-verdict
 deps: ## install the Debian packages that are missing
 	@bash dependencies.sh
 
@@ -190,6 +190,9 @@ demo: ## build, and show on loopback what exeat does; installs what is missing
 
 bench: all ## every figure of bench/README.md beside direct, relay and its peers, in one interleaved run
 	@bash bench/run.sh $(B)
+
+bench-launch: all ## milliseconds that `exeat run` adds to a command
+	@python3 bench/launch.py --build $(B)
 
 bench-verdict: $(LIBRARY) ## nanoseconds a verdict for 10, 1,000 and 100,000 operations, and what it allocates
 	@mkdir -p $(B)/bench

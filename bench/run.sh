@@ -15,6 +15,7 @@ compile() { # program, sources...
 compile load load.c load_step.c load_result.c wire.c body.c
 compile origin origin.c wire.c body.c
 compile relay relay.c wire.c
+python3 "$here/launch.py" --build "$build"
 exec python3 "$here/run.py" --build "$build" --out "$build/bench/results.jsonl" \
     ${MODES:+--modes "$MODES"} ${TARGETS:+--targets "$TARGETS"} ${REPS:+--reps "$REPS"} \
     ${IDLE:+--idle "$IDLE"} ${SCALE:+--scale "$SCALE"} ${SCRATCH:+--scratch "$SCRATCH"}

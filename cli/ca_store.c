@@ -79,7 +79,15 @@ int ca_store_certificates(const char *state, struct buf *out) {
 }
 
 static int publish(struct ca_store *s, struct view ours) {
-    return public_write(s->public, s->public_path, ours, s->strict);
+    struct public_roots *roots;
+    if (s->only_certificates)
+        return log_file_replace(s->public, "ca.pem", 0644, ours);
+    int result = public_roots_read(false, &roots);
+    if (result != 0)
+        return result;
+    result = public_write(s->public, s->public_path, ours, roots);
+    public_roots_free(roots);
+    return result;
 }
 
 /* ---- keys ---- */

@@ -16,9 +16,8 @@ enum { CA_FILE_MAX = 64 * 1024 };
 
 struct ca_store {
     int ca, public; /* the directories, open; ca is locked against another command */
-    char public_path
-        [PATH_MAX]; /* where sandboxes have it; may be set to another place once it is open */
-    bool strict;    /* public files without the system's roots; set like that */
+    char public_path[PATH_MAX];
+    bool only_certificates; /* set once it is open: of the public files only ca.pem is written */
 };
 
 /* Opens state/ca and state/public, made when `make`. ERR_SYSTEM (errno), ERR_AGAIN: another command has them. */

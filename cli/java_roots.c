@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <openssl/err.h>
 #include <openssl/objects.h>
@@ -9,6 +10,21 @@
 #include <openssl/pkcs12.h>
 
 #define TRUSTED_KEY_USAGE "2.16.840.1.113894.746875.1.1"
+
+struct java_roots {
+    STACK_OF(PKCS12_SAFEBAG) * bags; /* NULL: none yet */
+    int n;
+};
+
+struct java_roots *java_roots_new(void) {
+    return calloc(1, sizeof(struct java_roots));
+}
+
+void java_roots_free(struct java_roots *j) {
+    if (j)
+        sk_PKCS12_SAFEBAG_pop_free(j->bags, PKCS12_SAFEBAG_free);
+    free(j);
+}
 
 /* Java keeps one of several entries of the same name, so each gets its number. */
 static bool add_root(STACK_OF(PKCS12_SAFEBAG) * *bags, X509 *root, int number) {
@@ -33,16 +49,16 @@ static X509 *next_root(BIO *in) {
     return root;
 }
 
-static int read_roots(struct view pem, STACK_OF(PKCS12_SAFEBAG) * *bags) {
+int java_roots_add(struct java_roots *j, struct view pem) {
     BIO *in = pem.n <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
     bool ok = in != NULL;
     X509 *root;
-    for (int i = 1; ok && (root = next_root(in)); i++) {
-        ok = add_root(bags, root, i);
+    while (ok && (root = next_root(in))) {
+        ok = add_root(&j->bags, root, ++j->n);
         X509_free(root);
     }
     BIO_free(in);
-    return !ok ? ERR_CRYPTO : sk_PKCS12_SAFEBAG_num(*bags) > 0 ? 0 : ERR_BAD;
+    return ok ? 0 : ERR_CRYPTO;
 }
 
 static int put_store(PKCS12 *store, struct buf *out) {
@@ -55,17 +71,15 @@ static int put_store(PKCS12 *store, struct buf *out) {
     return buf_ok(out) ? 0 : ERR_LIMIT;
 }
 
-int java_roots(struct view pem, struct buf *out) {
-    STACK_OF(PKCS12_SAFEBAG) *bags = NULL;
+int java_roots_write(struct java_roots *j, struct buf *out) {
     STACK_OF(PKCS7) *safes = NULL;
-    int result = read_roots(pem, &bags);
-    if (result == 0 && PKCS12_add_safe(&safes, bags, -1, 0, NULL) != 1)
-        result = ERR_CRYPTO;
+    if (j->n == 0)
+        return ERR_BAD;
+    int result = PKCS12_add_safe(&safes, j->bags, -1, 0, NULL) == 1 ? 0 : ERR_CRYPTO;
     PKCS12 *store = result == 0 ? PKCS12_add_safes(safes, 0) : NULL;
     if (result == 0)
         result = put_store(store, out);
     PKCS12_free(store);
     sk_PKCS7_pop_free(safes, PKCS7_free);
-    sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
     return result;
 }

@@ -8,7 +8,13 @@
 
 #include "base/bytes.h"
 
-/* Appends the store of all certificates in pem. Broken ones are passed over. ERR_BAD: there is none; ERR_CRYPTO, ERR_LIMIT. */
-MUST_USE int java_roots(struct view pem, struct buf *out);
+/* Certificates on their way into a store; reading them takes much longer than writing it. */
+struct java_roots;
+struct java_roots *java_roots_new(void);
+void java_roots_free(struct java_roots *j);
+/* Adds all certificates in pem. Broken ones are passed over. ERR_CRYPTO. */
+MUST_USE int java_roots_add(struct java_roots *j, struct view pem);
+/* Appends the store of all that were added, once. ERR_BAD: there is none; ERR_CRYPTO, ERR_LIMIT. */
+MUST_USE int java_roots_write(struct java_roots *j, struct buf *out);
 
 #endif

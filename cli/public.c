@@ -4,6 +4,7 @@
 #include "cli/java_roots.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 
 int public_system_roots(struct buf *out) {
     static const char *const paths[] = {"/etc/ssl/certs/ca-certificates.crt",
@@ -54,36 +55,65 @@ static int write_settings(int dir, const char *path, const struct settings *s) {
     return result;
 }
 
-static int write_java_roots(int dir, struct view bundle) {
+static int write_java_roots(int dir, struct java_roots *java) {
     struct buf store;
     buf_init(&store, PUBLIC_BUNDLE_MAX);
-    int result = java_roots(bundle, &store);
+    int result = java_roots_write(java, &store);
     if (result == 0)
         result = log_file_replace(dir, "roots.p12", 0644, buf_view(&store));
     buf_free(&store);
     return result;
 }
 
-static int make_bundle(struct view ours, bool strict, struct buf *out) {
-    int result = strict ? 0 : public_system_roots(out);
-    if (result == 0 && buf_len(out) > 0 && out->p[out->n - 1] != '\n')
-        buf_put_u8(out, '\n');
-    buf_put(out, ours);
-    return result == 0 && !buf_ok(out) ? ERR_LIMIT : result;
+struct public_roots {
+    struct buf bundle;
+    struct java_roots *java;
+};
+
+void public_roots_free(struct public_roots *r) {
+    if (!r)
+        return;
+    buf_free(&r->bundle);
+    java_roots_free(r->java);
+    free(r);
 }
 
-int public_write(int dir, const char *path, struct view ours, bool strict) {
-    struct buf bundle;
-    buf_init(&bundle, PUBLIC_BUNDLE_MAX);
-    int result = make_bundle(ours, strict, &bundle);
+static int add_roots(struct public_roots *r, struct view pem) {
+    size_t n = buf_len(&r->bundle);
+    if (n > 0 && r->bundle.p[r->bundle.n - 1] != '\n')
+        buf_put_u8(&r->bundle, '\n');
+    buf_put(&r->bundle, pem);
+    return buf_ok(&r->bundle) ? java_roots_add(r->java, pem) : ERR_LIMIT;
+}
+
+static int read_system_roots(struct public_roots *r) {
+    int result = public_system_roots(&r->bundle);
+    return result == 0 ? java_roots_add(r->java, buf_view(&r->bundle)) : result;
+}
+
+int public_roots_read(bool strict, struct public_roots **out) {
+    struct public_roots *r = calloc(1, sizeof *r);
+    if (!r)
+        return ERR_MEMORY;
+    buf_init(&r->bundle, PUBLIC_BUNDLE_MAX);
+    r->java = java_roots_new();
+    int result = r->java ? strict ? 0 : read_system_roots(r) : ERR_MEMORY;
     if (result == 0)
-        result = write_java_roots(dir, buf_view(&bundle));
+        *out = r;
+    else
+        public_roots_free(r);
+    return result;
+}
+
+int public_write(int dir, const char *path, struct view ours, struct public_roots *roots) {
+    int result = add_roots(roots, ours);
+    if (result == 0)
+        result = write_java_roots(dir, roots->java);
     for (size_t i = 0; result == 0 && i < sizeof settings / sizeof *settings; i++)
         result = write_settings(dir, path, &settings[i]);
     if (result == 0)
-        result = log_file_replace(dir, "bundle.pem", 0644, buf_view(&bundle));
+        result = log_file_replace(dir, "bundle.pem", 0644, buf_view(&roots->bundle));
     if (result == 0)
         result = log_file_replace(dir, "ca.pem", 0644, ours);
-    buf_free(&bundle);
     return result;
 }

@@ -17,11 +17,17 @@
 
 enum { PUBLIC_BUNDLE_MAX = 4 << 20 };
 
+/* The system's roots, read for both bundle and Java: the slow part of the work, for which ours need not be known. */
+struct public_roots;
+/* strict: none at all. ERR_MEMORY, ERR_CRYPTO, ERR_LIMIT, ERR_SYSTEM. */
+MUST_USE int public_roots_read(bool strict, struct public_roots **out);
+void public_roots_free(struct public_roots *r);
+
 /*
- * Writes all for the certificates in `ours` (PEM). dir: the directory, open; path: where sandboxes
- * have it. strict: without the system's roots.
+ * Writes all for the certificates in `ours` (PEM), with those of roots, once. dir: the directory, open; path: where
+ * sandboxes have it.
  */
-MUST_USE int public_write(int dir, const char *path, struct view ours, bool strict);
+MUST_USE int public_write(int dir, const char *path, struct view ours, struct public_roots *roots);
 /* Appends the system's roots, if there are any; with our own certificates behind them it is a bundle. */
 MUST_USE int public_system_roots(struct buf *out);
 

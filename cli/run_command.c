@@ -3,8 +3,11 @@
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/policy_told.h"
+#include "cli/run_attach.h"
+#include "cli/run_folder.h"
 #include "cli/run_options.h"
 #include "cli/run_private.h"
+#include "cli/run_public.h"
 #include "run/host_sockets.h"
 #include "run/launch.h"
 #include "run/say.h"
@@ -19,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SOCKETS_MAX = 1 << 20, URL_SIZE = 64 };
+enum { URL_SIZE = 64 };
 
 /* ---- which policy, which sandbox ---- */
 
@@ -94,9 +97,9 @@ static void put_path(const char *path, struct buf *out) {
 }
 
 /* Sockets of the host, and where exeat keeps what it has. */
-static int find_hidden(const struct run_private *p, struct buf *out) {
+static int find_hidden(const char *directory, struct buf *out) {
     char own[PATH_MAX];
-    put_path(p->directory, out);
+    put_path(directory, out);
     put_path("/etc/exeat", out);
     put_path("/var/lib/exeat", out);
     if (find_own(".", own))
@@ -136,17 +139,88 @@ static int write_environment(struct view issued, struct buf *out) {
     return buf_ok(out) ? 0 : run_say("the environment is too large");
 }
 
+/* ---- who serves the sandbox ---- */
+
+/* A running exeatd, or one of its own; either way the sandbox is attached to it. */
+struct server {
+    char directory[PATH_MAX]; /* of ours, or "" */
+    char public[RUN_PUBLIC_SIZE];
+    int connection; /* -1: there is none yet */
+    bool is_private;
+    struct run_private private;
+};
+
+/* A running exeatd has its own policy, vault and trail. */
+static int check_attached(const struct run_options *o) {
+    if (!o->sandbox)
+        return run_say("--sandbox NAME says which sandbox of the running exeatd the command is "
+                       "(--policy FILE: one of its own)");
+    if (o->n_secrets > 0 || *o->settings || *o->log)
+        return run_say("--secret, --settings and --log are for an exeatd of the sandbox's own, "
+                       "which takes --policy FILE");
+    return 0;
+}
+
+static int server_find(struct server *s, const struct cli *cli, struct run_options *o) {
+    if (run_attach_find(cli, *o->policy, &o->hidden, &s->connection) != 0)
+        return -1;
+    s->is_private = s->connection < 0;
+    return s->is_private ? find_sandbox(cli, o) : check_attached(o);
+}
+
+/* Where the sandbox finds its public files is known before they are there. */
+static int server_make(struct server *s, struct run_options *o) {
+    if (run_folder_make(!s->is_private, s->directory) != 0 ||
+        run_public_make(s->directory, s->public) != 0)
+        return -1;
+    o->plan.public = s->public;
+    if (s->is_private && run_private_make(&s->private, s->directory, o) != 0)
+        return -1;
+    return find_hidden(s->directory, &o->hidden);
+}
+
+/* To the question for a lane; the roots are read while exeatd starts, or while it makes the lane. */
+static int server_ask(struct server *s, const struct run_options *o, const struct launch *l,
+                      struct public_roots **roots) {
+    if (!s->is_private)
+        return run_attach_ask(s->connection, o->sandbox, l) == 0
+                   ? run_public_read(o->plan.strict_trust, roots)
+                   : -1;
+    if (run_private_start(&s->private, &l->signals) != 0 ||
+        run_public_read(o->plan.strict_trust, roots) != 0)
+        return -1;
+    if (run_private_connect(&s->private, o, &s->connection) == 0 &&
+        run_attach_ask(s->connection, o->sandbox, l) == 0)
+        return 0;
+    public_roots_free(*roots);
+    return -1;
+}
+
+static int server_issue(struct server *s, const struct run_options *o, struct launch *l,
+                        struct buf *issued) {
+    struct public_roots *roots;
+    int result = server_ask(s, o, l, &roots);
+    for (size_t i = 0; i < NETWORK_LISTENERS; i++)
+        close(l->listeners[i]);
+    return result == 0 ? run_attach_receive(s->connection, s->public, roots, issued) : -1;
+}
+
+static int server_end(struct server *s, const struct run_options *o) {
+    if (s->connection >= 0)
+        close(s->connection);
+    int result = run_private_end(&s->private, o->log);
+    run_folder_remove(s->directory);
+    return result;
+}
+
 /* ---- the sandbox ---- */
 
 /* From the namespaces to the command's start; what was begun is abandoned when a step fails. */
-static int serve(struct run_private *p, const struct run_options *o, struct launch *l) {
+static int start(struct server *s, const struct run_options *o, struct launch *l) {
     struct buf issued, environment;
     buf_init(&issued, BROKER_TEXT_MAX);
     buf_init(&environment, TALK_ENVIRONMENT_MAX);
-    int result = run_private_start(p, l->listener, &l->signals);
-    close(l->listener);
-    if (result == 0)
-        result = run_private_issue(p, o, &issued);
+    int result = server_issue(s, o, l, &issued);
     if (result == 0)
         result = write_environment(buf_view(&issued), &environment);
     if (result == 0)
@@ -158,16 +232,13 @@ static int serve(struct run_private *p, const struct run_options *o, struct laun
     return result;
 }
 
-static int run_in(struct run_private *p, struct run_options *o, int *status) {
+static int run_served(struct server *s, struct run_options *o, int *status) {
     struct launch l;
-    if (find_hidden(p, &o->hidden) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
+    if (server_make(s, o) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
         keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
-    o->plan.public = p->public;
-    if (launch_begin(&l, &o->plan) != 0 || serve(p, o, &l) != 0)
-        return -1;
-    return launch_wait(&l, status);
+    return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;
 }
 
 /* As the command ended: who waits for us learns of a signal as of one that we had. */
@@ -188,13 +259,13 @@ static int end_as(int status) {
 
 int command_run(const struct cli *cli, int argc, char **argv) {
     static struct run_options o;
-    struct run_private p = {.daemon = 0};
+    struct server s = {.connection = -1};
     int status = 0, result = run_options_read(argc, argv, &o);
     if (result == 0)
-        result = find_sandbox(cli, &o);
+        result = server_find(&s, cli, &o);
     if (result == 0)
-        result = run_private_make(&p, &o) == 0 ? run_in(&p, &o, &status) : -1;
-    if (run_private_end(&p, o.log) != 0)
+        result = run_served(&s, &o, &status);
+    if (server_end(&s, &o) != 0)
         result = -1;
     buf_free(&o.hidden);
     return result == 0 ? end_as(status) : RUN_FAILED;

@@ -19,12 +19,17 @@ static bool is_ours(const char *path) {
            st.st_uid == geteuid() && (st.st_mode & 022) == 0;
 }
 
+static const char *find_base(bool small) {
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (geteuid() != 0 && is_ours(runtime))
+        return runtime;
+    return small && access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
+}
+
 /* The users that root's daemon gives its roles pass through it; nobody else may list it either way. */
-int run_folder_make(char out[PATH_MAX]) {
-    const char *base = getenv("XDG_RUNTIME_DIR");
-    bool root = geteuid() == 0;
-    int n = snprintf(out, PATH_MAX, "%s/exeat-run-XXXXXX", !root && is_ours(base) ? base : "/tmp");
-    if (n < PATH_MAX && mkdtemp(out) && (!root || chmod(out, 0711) == 0))
+int run_folder_make(bool small, char out[PATH_MAX]) {
+    int n = snprintf(out, PATH_MAX, "%s/exeat-run-XXXXXX", find_base(small));
+    if (n < PATH_MAX && mkdtemp(out) && (geteuid() != 0 || chmod(out, 0711) == 0))
         return 0;
     run_say("a directory for the sandbox: %s: %s", out, strerror(errno));
     out[0] = 0;

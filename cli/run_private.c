@@ -1,14 +1,13 @@
 #include "cli/run_private.h"
 
 #include "audit/segment.h"
+#include "base/attach.h"
 #include "base/file.h"
 #include "base/loop.h"
 #include "ca/mint.h"
 #include "cli/ca_store.h"
 #include "cli/client.h"
-#include "cli/run_folder.h"
 #include "cli/vault_key.h"
-#include "run/network.h"
 #include "run/say.h"
 
 #include <errno.h>
@@ -27,7 +26,6 @@
 #include <unistd.h>
 
 enum {
-    LISTENER = 3, /* sd_listen_fds(3) */
     READY_SECONDS = 30,
     SETTINGS_MAX = 1 << 20,
     LOG_SHOWN = 2048,
@@ -46,8 +44,8 @@ static const char *in(const struct run_private *p, const char *name) {
 static void put_configuration(const struct run_options *o, struct buf *out) {
     buf_printf(out,
                "state state\npolicy \"%s\"\ncontrol control.sock\n"
-               "listen tcp 127.0.0.1:%d { sandbox %s }\n",
-               o->policy, RUN_PROXY_PORT, o->sandbox);
+               "attach attach.sock { mode 0600 }\n",
+               o->policy);
     if (geteuid() == 0)
         buf_put_str(out, "uids 61800 - 61999\n");
 }
@@ -75,13 +73,11 @@ static int write_configuration(const struct run_private *p, const struct run_opt
     return result;
 }
 
-/* The public files say where the sandbox has them. */
-static int make_ca(const struct run_private *p, bool strict) {
+static int make_ca(const struct run_private *p) {
     struct ca_store store;
     mint_lock_memory();
     int result = ca_store_open(in(p, "state"), true, &store);
-    snprintf(store.public_path, sizeof store.public_path, "%s", RUN_PUBLIC);
-    store.strict = strict;
+    store.only_certificates = true;
     if (result == 0)
         result = ca_store_init(&store, clock_wall() / UINT64_C(1000000000));
     const char *why = err_why(result);
@@ -97,17 +93,11 @@ static int make_vault_key(const struct run_private *p) {
     return code == EXIT_YES ? 0 : -1;
 }
 
-int run_private_make(struct run_private *p, const struct run_options *o) {
-    *p = (struct run_private){.daemon = 0};
-    if (run_folder_make(p->directory) != 0)
-        return -1;
-    snprintf(p->public, sizeof p->public, "%s/state/public", p->directory);
+int run_private_make(struct run_private *p, const char *directory, const struct run_options *o) {
+    *p = (struct run_private){.directory = directory};
     if (mkdir(in(p, "state"), 0755) != 0)
         return run_say("%s: %s", in(p, "state"), strerror(errno));
-    return write_configuration(p, o) == 0 && make_ca(p, o->plan.strict_trust) == 0 &&
-                   make_vault_key(p) == 0
-               ? 0
-               : -1;
+    return write_configuration(p, o) == 0 && make_ca(p) == 0 && make_vault_key(p) == 0 ? 0 : -1;
 }
 
 /* ---- the start ---- */
@@ -123,20 +113,15 @@ static void find_daemon(char out[PATH_MAX]) {
 }
 
 /* Its end is bound to ours; the terminal's signals are none of its business. */
-static _Noreturn void execute_daemon(const struct run_private *p, int listener,
-                                     const sigset_t *signals, pid_t launcher) {
-    char program[PATH_MAX], pid[16];
+static _Noreturn void execute_daemon(const struct run_private *p, const sigset_t *signals,
+                                     pid_t launcher) {
+    char program[PATH_MAX];
     int null = open("/dev/null", O_RDONLY);
     int log = open(in(p, "exeatd.log"), O_WRONLY | O_CREAT | O_APPEND, 0600);
     find_daemon(program);
-    snprintf(pid, sizeof pid, "%d", (int)getpid());
     setenv("NOTIFY_SOCKET", in(p, "notify.sock"), 1);
-    setenv("LISTEN_PID", pid, 1);
-    setenv("LISTEN_FDS", "1", 1);
     if (null >= 0 && log >= 0 && dup2(null, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2 &&
-        (listener == LISTENER ? fcntl(LISTENER, F_SETFD, 0) == 0
-                              : dup2(listener, LISTENER) == LISTENER) &&
-        close_range(LISTENER + 1, ~0U, 0) == 0 && setsid() >= 0 &&
+        close_range(STDERR_FILENO + 1, ~0U, 0) == 0 && setsid() >= 0 &&
         prctl(PR_SET_PDEATHSIG, SIGTERM) == 0 && getppid() == launcher) {
         sigprocmask(SIG_SETMASK, signals, NULL);
         execlp(program, "exeatd", "--config", in(p, "exeat.conf"), (char *)NULL);
@@ -189,20 +174,21 @@ static int tell_log(const struct run_private *p) {
     return run_say("exeatd does not start:\n%.*s", n > 0 ? (int)n : 0, text);
 }
 
-int run_private_start(struct run_private *p, int listener, const sigset_t *signals) {
+int run_private_start(struct run_private *p, const sigset_t *signals) {
     pid_t launcher = getpid();
-    int notify = open_notify(p);
-    if (notify < 0)
+    p->notify = open_notify(p);
+    if (p->notify < 0)
         return -1;
-    p->daemon = fork();
-    if (p->daemon == 0)
-        execute_daemon(p, listener, signals, launcher);
-    int result = p->daemon < 0 ? -1 : await_ready(notify, p->daemon);
-    close(notify);
-    return result == 0 ? 0 : tell_log(p);
+    pid_t pid = fork();
+    if (pid == 0)
+        execute_daemon(p, signals, launcher);
+    if (pid < 0)
+        return run_say("exeatd: %s", strerror(errno));
+    p->daemon = pid;
+    return 0;
 }
 
-/* ---- secrets and the sandbox ---- */
+/* ---- what it is told ---- */
 
 /* The value as a descriptor, since only broker reads it; or -1. */
 static int value_open(const char *value) {
@@ -232,18 +218,16 @@ static int add_secret(const struct run_private *p, const struct run_secret *s) {
     return code == EXIT_YES ? 0 : -1;
 }
 
-int run_private_issue(struct run_private *p, const struct run_options *o, struct buf *answer) {
-    struct buf body;
+int run_private_connect(struct run_private *p, const struct run_options *o, int *connection) {
+    int ready = await_ready(p->notify, p->daemon);
+    close(p->notify);
+    if (ready != 0)
+        return tell_log(p);
     for (size_t i = 0; i < o->n_secrets; i++)
         if (add_secret(p, &o->secrets[i]) != 0)
             return -1;
-    buf_init(&body, CONTROL_ASK_MAX);
-    buf_put_block(&body, view_str(o->sandbox));
-    int code = buf_ok(&body) ? client_ask_at(in(p, "control.sock"), CONTROL_SANDBOX_ADD,
-                                             buf_view(&body), -1, answer, NULL)
-                             : run_say("--sandbox: the name is too long");
-    buf_free(&body);
-    return code == EXIT_YES ? 0 : -1;
+    *connection = attach_connect(in(p, "attach.sock"));
+    return *connection >= 0 ? 0 : run_say("%s: %s", in(p, "attach.sock"), strerror(errno));
 }
 
 /* ---- the end ---- */
@@ -283,13 +267,10 @@ static int keep_trail(const struct run_private *p, const char *log) {
 }
 
 int run_private_end(struct run_private *p, const char *log) {
-    int result = 0;
-    if (p->daemon > 0) {
-        kill(p->daemon, SIGTERM);
-        while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
-            continue;
-        result = *log ? keep_trail(p, log) : 0;
-    }
-    run_folder_remove(p->directory);
-    return result;
+    if (p->daemon <= 0)
+        return 0;
+    kill(p->daemon, SIGTERM);
+    while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return *log ? keep_trail(p, log) : 0;
 }

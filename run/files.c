@@ -114,7 +114,8 @@ static int hide(const char *path) {
         return 0;
     int result = S_ISDIR(st.st_mode) ? cover_folder(path, 0555)
                                      : mount("/dev/null", path, NULL, MS_BIND, NULL);
-    return result == 0 || errno == EACCES
+    /* It may have ended meanwhile. */
+    return result == 0 || errno == ENOENT
                ? 0
                : run_say("%s cannot be hidden: %s", path, strerror(errno));
 }

@@ -80,18 +80,21 @@ static int receive_environment(int s) {
 
 /* ---- the first process ---- */
 
-static int send_listener(int s) {
-    int fd = network_up() == 0 ? network_listen() : -1;
-    int result = fd < 0 ? -1 : talk_send_fd(s, fd);
-    if (fd >= 0)
-        close(fd);
+static int send_listeners(int s) {
+    int result = network_up();
+    for (size_t i = 0; i < NETWORK_LISTENERS && result == 0; i++) {
+        int fd = network_listen(i);
+        result = fd < 0 ? -1 : talk_send_fd(s, fd);
+        if (fd >= 0)
+            close(fd);
+    }
     return result;
 }
 
 static int make_sandbox(const struct run_plan *plan, const struct inner_caller *caller, int s) {
     if (identity_keep(caller->uid, caller->gid) != 0)
         return run_say("a user namespace: %s", refusal_reason("", errno));
-    if (send_listener(s) != 0 || files_cover(plan) != 0 || receive_environment(s) != 0)
+    if (send_listeners(s) != 0 || files_cover(plan) != 0 || receive_environment(s) != 0)
         return -1;
     return trust_show(plan);
 }

@@ -53,6 +53,18 @@ static void end_talk(struct launch *l) {
     reap(l->init);
 }
 
+static int receive_listeners(struct launch *l) {
+    for (size_t i = 0; i < NETWORK_LISTENERS; i++) {
+        l->listeners[i] = talk_receive_fd(l->talk);
+        if (l->listeners[i] >= 0)
+            continue;
+        while (i > 0)
+            close(l->listeners[--i]);
+        return -1;
+    }
+    return 0;
+}
+
 int launch_begin(struct launch *l, const struct run_plan *plan) {
     struct inner_caller caller = {.uid = geteuid(), .gid = getegid()};
     int ends[2];
@@ -75,8 +87,7 @@ int launch_begin(struct launch *l, const struct run_plan *plan) {
         close(l->talk);
         return run_say("namespaces: %s", refusal_reason("", why));
     }
-    l->listener = talk_receive_fd(l->talk);
-    if (l->listener >= 0)
+    if (receive_listeners(l) == 0)
         return 0;
     end_talk(l);
     return -1;

@@ -1,7 +1,7 @@
 /*
  * A command in a sandbox of namespaces, made by an ordinary user: the outer side. In order:
- * launch_begin makes the namespaces and gives the listening socket in them; somebody begins to serve
- * it; launch_go starts the command; launch_wait ends with it. Every signal is held back from
+ * launch_begin makes the namespaces and gives the listening sockets in them; somebody begins to serve
+ * them; launch_go starts the command; launch_wait ends with it. Every signal is held back from
  * launch_begin on.
  */
 #ifndef RUN_LAUNCH_H
@@ -15,11 +15,11 @@
 #include <sys/types.h>
 
 struct launch {
-    pid_t init;       /* the sandbox's first process, whose end is the sandbox's */
-    int listener;     /* of its network, on 127.0.0.1 and RUN_PROXY_PORT; the caller's to close */
-    int talk;         /* with the first process (talk.h) */
-    sigset_t signals; /* blocked before */
-    pid_t foreground; /* the terminal's process group before, or -1 */
+    pid_t init;                       /* the sandbox's first process, whose end is the sandbox's */
+    int listeners[NETWORK_LISTENERS]; /* of its network (network.h); the caller's to close */
+    int talk;                         /* with the first process (talk.h) */
+    sigset_t signals;                 /* blocked before */
+    pid_t foreground;                 /* the terminal's process group before, or -1 */
 };
 
 /* -1 after saying why not; nothing is left then. */

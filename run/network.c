@@ -1,5 +1,6 @@
 #include "run/network.h"
 
+#include "base/attach.h"
 #include "run/say.h"
 
 #include <arpa/inet.h>
@@ -82,12 +83,26 @@ int network_up(void) {
     return add_routes() == 0 ? 0 : run_say("routes of the new network: %s", strerror(errno));
 }
 
-int network_listen(void) {
+/* ---- listeners ---- */
+
+static const struct listener {
+    enum attach_kind kind;
+    in_addr_t address;
+    uint16_t port;
+} listeners[NETWORK_LISTENERS] = {
+    {ATTACH_EXPLICIT, INADDR_LOOPBACK, RUN_PROXY_PORT},
+};
+
+uint8_t network_kind(size_t i) {
+    return (uint8_t)listeners[i].kind;
+}
+
+int network_listen(size_t i) {
     struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(RUN_PROXY_PORT),
-                             .sin_addr = {htonl(INADDR_LOOPBACK)}};
+                             .sin_port = htons(listeners[i].port),
+                             .sin_addr = {htonl(listeners[i].address)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof to) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
-    return run_say("port %d of the new network: %s", RUN_PROXY_PORT, strerror(errno));
+    return run_say("port %d of the new network: %s", listeners[i].port, strerror(errno));
 }

@@ -6,11 +6,18 @@
 #ifndef RUN_NETWORK_H
 #define RUN_NETWORK_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 enum { RUN_PROXY_PORT = 3128 };
 
 /* Brings loopback up in this namespace and makes all addresses local. -1 after saying why not. */
 int network_up(void);
-/* A listening socket on 127.0.0.1 and RUN_PROXY_PORT, or -1 after saying why not. */
-int network_listen(void);
+
+/* Where a sandbox is listened to, in the order of a table: a port, and what for (enum attach_kind of base/attach.h). */
+enum { NETWORK_LISTENERS = 1 };
+uint8_t network_kind(size_t i);
+/* The listening socket, in this namespace, or -1 after saying why not. */
+int network_listen(size_t i);
 
 #endif

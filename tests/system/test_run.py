@@ -179,7 +179,7 @@ def what_policy_does_not_allow_is_refused_with_its_reason(scene):
     assert done.returncode == 56 and done.stdout == b"403", (done.stdout, done.stderr)
 
 
-def without_the_variables_every_address_is_refused_at_once(scene):
+def ct_13_ct_14_without_the_variables_every_address_is_refused_at_once(scene):
     port = scene.place.values["port"]
     words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/22", "tcp/192.0.2.1/443", "tcp/169.254.169.254/80", "tcp/8.8.8.8/53",
              "udp/8.8.8.8/53", "udp/127.0.0.53/53", "udp/192.0.2.1/443", "tcp/2001:db8::1/443", "udp/2001:db8::1/53"]
@@ -629,17 +629,106 @@ def the_trail_is_kept_where_it_is_asked_for(scene):
     assert b"evil.example.net" in shown.stdout, shown
 
 
+# ---- attached to a running exeatd ----
+
+class Attached(Scene):
+    """A running exeatd, and a user who may attach two of its sandboxes."""
+
+    def __init__(self):
+        super().__init__(ORDINARY)
+        self.daemon = Place(POLICY, {}, {"demo-key": (SECRET, "sk-demo-")}, hosts=HOSTS,
+                            config="attach attach.sock { uid %d a b }\n" % ORDINARY).__enter__()
+
+    def __exit__(self, *ignored):
+        self.daemon.__exit__()
+        super().__exit__()
+
+    def words(self, command, options=(), sandbox="a"):
+        return [self.exeat, "--config", self.daemon.path("exeat.conf"), "run", "--sandbox", sandbox, *options, "--", *command]
+
+
+def a_running_exeatd_serves_the_sandbox(attached):
+    port = attached.daemon.values["port"]
+    attached.daemon.upstream.script = lambda request, stream: answer(b"from the upstream")
+    text = attached.output("sh", "-c", 'curl -sS -H "Authorization: Bearer $DEMO_KEY" https://api.allowed.test:%d/v1/items/attached; '
+                           'env | grep -c %s; %s -c "$0" tcp/192.0.2.1/443' % (port, SECRET, PYTHON), CONNECT)
+    assert text.startswith("from the upstream0\n") and "ConnectionRefusedError" in text, text
+    assert b"Bearer " + SECRET.encode() in attached.daemon.upstream.requests[-1]
+    record = wait_for(lambda: next((r for r in attached.daemon.records() if r.get("path") == "/v1/items/attached"), None))
+    assert record and record["sandbox"] == "a", record
+
+
+def two_of_them_do_not_see_each_other(attached):
+    with attached.going("echo go; exec sleep 60") as process:
+        port = attached.daemon.values["port"]
+        done = subprocess.run(attached.words(["sh", "-c", 'curl -sS -o /dev/null -w "%%{http_code}" -H "Authorization: Bearer $DEMO_KEY" '
+                                              "https://api.allowed.test:%d/v1/items" % port], sandbox="b"), stdout=subprocess.PIPE,
+                              **attached.how())
+        assert done.stdout == b"200" and process.poll() is None, done
+        again = attached.run("true")
+        assert again.returncode == 125 and b"attached already" in again.stderr, again
+    assert wait_for(lambda: attached.run("true").returncode == 0), "its lane goes on without it"
+
+
+def who_may_not_attach_is_told_so(attached):
+    done = subprocess.run(attached.words(["true"], sandbox="c"), stderr=subprocess.PIPE, **attached.how())
+    assert done.returncode == 125 and b"may not attach" in done.stderr, done
+
+
+def nobody_attaches_from_inside(attached):
+    """Also where somebody shows the socket to the sandbox: it is in another network."""
+    folder, probe = attached.daemon.directory, """
+import socket
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+try:
+    s.connect(%r)
+    try:
+        s.send(b"\\1\\0\\0\\0\\1b\\0")
+    except OSError:
+        pass
+    print(s.recv(4096)[:1])
+except OSError as e:
+    print(type(e).__name__)
+""" % attached.daemon.path("attach.sock")
+    assert attached.output(PYTHON, "-c", probe) == "FileNotFoundError\n"
+    shown = attached.output(PYTHON, "-c", probe, options=["--bind", folder])
+    assert shown == "b'\\x06'\n", shown  # -ERR_DENIED
+
+
+def what_a_running_exeatd_has_itself_is_not_taken(attached):
+    for options in (["--log", "/var/tmp/x"], ["--settings", attached.settings], ["--secret", "demo-key"]):
+        done = attached.run("true", options=options)
+        assert done.returncode == 125 and b"exeatd of the sandbox's own" in done.stderr, done
+    done = attached.raw([attached.exeat, "--config", attached.daemon.path("exeat.conf"), "run", "--", "true"])
+    assert done.returncode == 125 and b"--sandbox NAME" in done.stderr, done
+    done = attached.run("sh", "-c", "exit 6", options=["--policy", attached.policy, "--settings", attached.settings])
+    assert done.returncode == 6, done
+
+
 # ---- both worlds ----
 
+def refusal(user):
+    """Why namespaces cannot be made here, as in a container that forbids them; None when they can."""
+    done = subprocess.run(["unshare", "-Urnmpf", "--mount-proc", "true"], stderr=subprocess.PIPE, text=True,
+                          **({"user": user, "group": user, "extra_groups": []} if user else {}))
+    return done.stderr.strip() if done.returncode else None
+
+
 def main():
-    tests = [f for f in globals().values() if callable(f) and getattr(f, "__code__", None)
-             and f.__code__.co_varnames[:1] == ("scene",) and f.__code__.co_argcount == 1]
+    tests, attaching = ([f for f in globals().values() if getattr(f, "__code__", None) and f.__code__.co_argcount == 1
+                         and f.__code__.co_varnames[0] == subject] for subject in ("scene", "attached"))
     report = Report()
     if not os.path.exists(PYTHON):
         raise SystemExit("the sandbox needs a %s" % PYTHON)
-    report.run_in(lambda: Scene(None), tests, "as root" if os.getuid() == 0 else "as this user")
-    if os.getuid() == 0:
-        report.run_in(lambda: Scene(ORDINARY), tests, "as an ordinary user")
+    worlds = [(None, "as root" if os.getuid() == 0 else "as this user")] + [(ORDINARY, "as an ordinary user")] * (os.getuid() == 0)
+    for user, where in worlds:
+        why = refusal(user)
+        if why:
+            report.skip("a command is run in a sandbox (%s)" % where, why)
+            continue
+        report.run_in(lambda: Scene(user), tests, where)
+        if user:
+            report.run_in(Attached, attaching)
     report.end()
 
 

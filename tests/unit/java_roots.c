@@ -14,6 +14,16 @@
 
 #define NOW UINT64_C(1790000000)
 
+static int write_store(struct view pem, struct buf *out) {
+    struct java_roots *j = java_roots_new();
+    assert_non_null(j);
+    int result = java_roots_add(j, pem);
+    if (result == 0)
+        result = java_roots_write(j, out);
+    java_roots_free(j);
+    return result;
+}
+
 static void put_root(struct buf *pem, uint8_t number) {
     uint8_t serial[MINT_SERIAL_SIZE] = {1, number};
     struct mint_validity v = {NOW, NOW + 86400};
@@ -61,7 +71,7 @@ static void every_certificate_is_a_trusted_entry_of_its_own(void **state) {
     put_root(&pem, 1);
     buf_put_str(&pem, "# a comment between them\n");
     put_root(&pem, 2);
-    assert_int_equal(java_roots(buf_view(&pem), &store), 0);
+    assert_int_equal(write_store(buf_view(&pem), &store), 0);
     STACK_OF(PKCS12_SAFEBAG) *bags = bags_of(&store);
     assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 2);
     char *names[2];
@@ -91,7 +101,7 @@ static void a_broken_certificate_does_not_hide_those_behind_it(void **state) {
         put_root(&pem, 1);
         buf_put_str(&pem, broken[i]);
         put_root(&pem, 2);
-        assert_int_equal(java_roots(buf_view(&pem), &store), 0);
+        assert_int_equal(write_store(buf_view(&pem), &store), 0);
         STACK_OF(PKCS12_SAFEBAG) *bags = bags_of(&store);
         assert_int_equal(sk_PKCS12_SAFEBAG_num(bags), 2);
         sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
@@ -104,8 +114,8 @@ static void a_text_without_a_certificate_is_refused(void **state) {
     struct buf store;
     (void)state;
     buf_init(&store, 1 << 16);
-    assert_int_equal(java_roots(VIEW(""), &store), ERR_BAD);
-    assert_int_equal(java_roots(VIEW("-----BEGIN CERTIFICATE-----\nAAAA\n"), &store), ERR_BAD);
+    assert_int_equal(write_store(VIEW(""), &store), ERR_BAD);
+    assert_int_equal(write_store(VIEW("-----BEGIN CERTIFICATE-----\nAAAA\n"), &store), ERR_BAD);
     assert_int_equal(buf_len(&store), 0);
     buf_free(&store);
 }
@@ -116,7 +126,7 @@ static void a_store_that_does_not_fit_is_not_cut(void **state) {
     buf_init(&pem, 1 << 16);
     buf_init(&store, 64);
     put_root(&pem, 1);
-    assert_int_equal(java_roots(buf_view(&pem), &store), ERR_LIMIT);
+    assert_int_equal(write_store(buf_view(&pem), &store), ERR_LIMIT);
     assert_int_equal(buf_len(&store), 0);
     buf_free(&pem);
     buf_free(&store);

@@ -1,0 +1,72 @@
+#include "cli/run_attach.h"
+
+#include "base/attach.h"
+#include "cli/client.h"
+#include "cli/run_public.h"
+#include "run/say.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static void put_hidden(struct buf *out, const char *path) {
+    if (path)
+        buf_put(out, view_of(path, strlen(path) + 1));
+}
+
+/* Nobody there is no error: the sandbox gets an exeatd of its own then. */
+static int connect_to(const char *path, int *connection) {
+    *connection = path ? attach_connect(path) : -1;
+    if (!path || *connection >= 0 || errno == ENOENT || errno == ECONNREFUSED)
+        return 0;
+    return run_say("exeatd at %s: %s", path, strerror(errno));
+}
+
+int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
+                    int *connection) {
+    struct config config;
+    *connection = -1;
+    if (access(cli->config, R_OK) != 0)
+        return 0;
+    if (client_config(cli, &config) != EXIT_YES)
+        return wanted_private ? 0 : -1;
+    put_hidden(hidden, config.state);
+    put_hidden(hidden, config.control);
+    put_hidden(hidden, config.vault_key);
+    put_hidden(hidden, config.attach.path);
+    int result = wanted_private ? 0 : connect_to(config.attach.path, connection);
+    config_free(&config);
+    return result;
+}
+
+int run_attach_ask(int connection, const char *sandbox, const struct launch *l) {
+    struct attach_request request = {.sandbox = view_str(sandbox), .n = NETWORK_LISTENERS};
+    for (size_t i = 0; i < NETWORK_LISTENERS; i++) {
+        request.kinds[i] = network_kind(i);
+        request.fds[i] = l->listeners[i];
+    }
+    int result = attach_send_request(connection, &request);
+    return result == 0 ? 0 : run_say("exeatd cannot be asked for a lane: %s", err_why(result));
+}
+
+static int receive(int connection, struct buf *packet, struct attach_answer *answer) {
+    int result = attach_receive_answer(connection, packet, answer);
+    if (result != 0)
+        return run_say("exeatd gives no lane: %s", err_why(result));
+    return answer->err == 0 ? 0 : run_say("exeatd: %.*s", VIEW_ARG(answer->text));
+}
+
+int run_attach_receive(int connection, const char *folder, struct public_roots *roots,
+                       struct buf *issued) {
+    struct attach_answer answer;
+    struct buf packet;
+    buf_init_cleared(&packet, ATTACH_ANSWER_MAX);
+    int result = receive(connection, &packet, &answer);
+    if (result == 0) {
+        result = run_public_write(folder, answer.ca, roots);
+        buf_put(issued, answer.text);
+    } else {
+        public_roots_free(roots);
+    }
+    buf_free(&packet);
+    return result;
+}

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`exeat run`: a command in namespaces whose only way out is exeat, as root and as an ordinary user."""
 import contextlib
-import glob
 import hashlib
 import os
 import pty
@@ -125,7 +124,7 @@ class Scene:
 
     @contextlib.contextmanager
     def going(self, script, **how):
-        """A sandbox with a shell script that has said "go"; ended by force."""
+        """A sandbox with a shell script that has said "go", and is ended."""
         process = subprocess.Popen(self.words(["sh", "-c", script]), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, **self.how(**how))
         try:
@@ -133,8 +132,12 @@ class Scene:
             assert line == b"go\n", (line, process.stderr.read() if process.poll() is not None else "")
             yield process
         finally:
-            process.kill()
-            process.communicate()
+            process.terminate()
+            try:
+                process.communicate(timeout=20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
 
 
 def children(pid):
@@ -148,6 +151,13 @@ def init_of(process):
         with open("/proc/%d/comm" % pid) as f:
             return f.read() == "exeatd\n"
     return next(pid for pid in children(process.pid) if not is_exeatd(pid))
+
+
+def directory_of(process):
+    """Where the exeatd of its own keeps what it has."""
+    daemon = next(pid for pid in children(process.pid) if pid != init_of(process))
+    with open("/proc/%d/cmdline" % daemon) as f:
+        return os.path.dirname(f.read().split("\0")[2])
 
 
 def ends(text):
@@ -297,9 +307,7 @@ def a_runtime_folder_in_run_is_made_anew(scene):
 
 def the_daemons_state_is_not_there(scene):
     with scene.going("echo go; read path; if test -e $path; then echo seen; else echo hidden; fi") as process:
-        daemon = next(pid for pid in children(process.pid) if pid != init_of(process))
-        with open("/proc/%d/cmdline" % daemon) as f:
-            state = os.path.dirname(f.read().split("\0")[2])
+        state = directory_of(process)
         assert os.path.exists(os.path.join(state, "state", "vault.key")), state
         process.stdin.write(state.encode() + b"\n")
         process.stdin.flush()
@@ -460,13 +468,12 @@ def signals_reach_the_command(scene):
 
 def a_killed_launcher_leaves_nobody_behind(scene):
     with scene.going("echo go; sleep 60") as process:
-        pids = [init_of(process), *children(process.pid)]
+        pids, directory = [init_of(process), *children(process.pid)], directory_of(process)
         process.kill()
         process.wait()
         left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
         assert left, pids
-    for folder in glob.glob("/tmp/exeat-run-??????"):
-        shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(directory)
 
 
 def much_goes_through_standard_input_and_output(scene):
@@ -481,9 +488,11 @@ def orphans_are_reaped_and_end_with_the_command(scene):
 
 
 def nothing_is_left_afterwards(scene):
-    before = set(glob.glob("/tmp/exeat-run-*"))
-    scene.output("true")
-    assert set(glob.glob("/tmp/exeat-run-*")) <= before
+    with scene.going("echo go; read line") as process:
+        directory = directory_of(process)
+        assert os.path.isdir(directory), directory
+        process.communicate(b"\n", timeout=20)
+        assert process.returncode == 0 and not os.path.exists(directory), directory
 
 
 class Terminal:

@@ -558,8 +558,8 @@ void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason
     ex->upstream = NULL;
     ex->connecting = false;
     if (u) {
-        ex->trail.address = view_str(u->address);
-        ex->trail.aliases = view_str(u->aliases);
+        ex->trail.address = view_str(u->dialing.address);
+        ex->trail.aliases = view_str(u->dialing.aliases);
     }
     exchange_refuse(ex, why, detail);
 }

@@ -446,10 +446,10 @@ static int record_allow(struct exchange *ex) {
         ex->trail.grants[i] = grant_position(ex->taken.grants[i]);
     ex->trail.n_grants = ex->taken.n;
     ex->trail.generation = ex->generation->number;
-    ex->trail.address = view_str(u->address);
-    ex->trail.aliases = view_str(u->aliases);
-    ex->trail.country = view_str(u->country);
-    ex->trail.asn = view_str(u->asn);
+    ex->trail.address = view_str(u->dialing.address);
+    ex->trail.aliases = view_str(u->dialing.aliases);
+    ex->trail.country = view_str(u->dialing.country);
+    ex->trail.asn = view_str(u->dialing.asn);
     int result =
         ex->decided ? trail_again(ex->lane, &ex->trail) : trail_decide(ex->lane, &ex->trail, 0);
     ex->lane->observed += !ex->decided && ex->verdict.observed != REASON_ALLOWED;

@@ -2,11 +2,8 @@
 
 #include "base/log.h"
 #include "base/secret.h"
-#include "egress/ask.h"
-#include "egress/dialer_messages.h"
 #include "egress/exchange.h"
 #include "egress/geography.h"
-#include "egress/hostile.h"
 #include "egress/share.h"
 
 #include <errno.h>
@@ -17,10 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    RETRY_MS = 20,
-    SESSIONS = sizeof((struct lane *)0)->sessions / sizeof(struct kept_session *),
-};
+enum { SESSIONS = sizeof((struct lane *)0)->sessions / sizeof(struct kept_session *) };
 #define SECOND UINT64_C(1000000000)
 
 /* ---- sessions to be resumed, keyed as connections are; two keys of one slot take turns ---- */
@@ -66,7 +60,7 @@ static bool same_proof(const struct upstream_proof *a, const struct upstream_pro
 bool upstream_suits(const struct upstream *u, const struct generation *g, const struct service *s) {
     struct upstream_proof proof = upstream_proof_of(g, s);
     return (!u->key.tls || same_proof(&u->key.proof, &proof)) &&
-           service_permits_location(s, view_str(u->country), geography_asn(u->asn));
+           service_permits_location(s, view_str(u->dialing.country), geography_asn(u->dialing.asn));
 }
 
 static bool same_key(const struct upstream_key *a, const struct upstream_key *b) {
@@ -175,17 +169,11 @@ void upstream_free(struct upstream *u) {
     if (u->state == UPSTREAM_IDLE)
         unlink_idle(l, u);
     unlink_all(l, u);
-    if (u->ask) {
-        if (l->dialer)
-            channel_send(l->dialer, DIAL_CANCEL, u->ask, u->key.generation, (struct view){NULL, 0});
-        ask_forget(l, u->ask);
-    }
+    dialing_end(&u->dialing);
     if (u->readable)
         event_free(u->readable);
     if (u->writable)
         event_free(u->writable);
-    if (u->retry)
-        event_free(u->retry);
     if (u->tls && u->state == UPSTREAM_IDLE)
         tls_shutdown(u->tls);
     tls_free(u->tls);
@@ -215,7 +203,6 @@ static struct upstream *upstream_new(struct lane *l, const struct upstream_key *
     u->user = ex;
     u->fd = -1;
     u->started = loop_now(l->loop);
-    u->give_up = u->started + lane_limit(l, LIMIT_ASK_TIME) * SECOND;
     buf_init(&u->in, lane_limit(l, LIMIT_HEAD_BYTES) + 32 * 1024);
     u->generation = generation_keep(l->now);
     u->answers = http1_new(HTTP1_ANSWERS, &u->generation->limits);
@@ -229,28 +216,23 @@ static struct upstream *upstream_new(struct lane *l, const struct upstream_key *
 
 /* ---- dialling ---- */
 
-static void on_lost(struct lane *l, void *ctx, enum reason why) {
-    struct upstream *u = ctx;
-    (void)l;
-    u->ask = 0;
-    fail(u, why, (struct view){NULL, 0});
+static void on_dialled(void *ctx, int fd);
+
+static void on_not_dialled(void *ctx, enum reason why, struct view detail) {
+    fail(ctx, why, detail);
 }
 
 static void dial(struct upstream *u) {
-    struct lane *l = u->lane;
-    uint64_t seconds = lane_limit(l, LIMIT_DNS_TIME) + lane_limit(l, LIMIT_CONNECT_TIME) + 1;
     u->state = UPSTREAM_DIALING;
-    u->ask = l->dialer ? ask_new(l, ROLE_DIALER, seconds, on_lost, u) : 0;
-    if (!u->ask) {
-        fail(u, REASON_DIALER_UNAVAILABLE, (struct view){NULL, 0});
-        return;
-    }
-    struct buf *b = channel_begin(l->dialer, DIAL_ASK, u->ask, u->key.generation);
-    buf_put_block(b, view_str(u->key.sandbox));
-    buf_put_u8(b, u->key.tls);
-    buf_put_block(b, view_str(u->key.authority.host));
-    buf_put_u16(b, u->key.authority.port);
-    channel_end(l->dialer);
+    u->dialing = (struct dialing){.lane = u->lane,
+                                  .sandbox = u->key.sandbox,
+                                  .authority = &u->key.authority,
+                                  .generation = u->key.generation,
+                                  .tls = u->key.tls,
+                                  .connected = on_dialled,
+                                  .failed = on_not_dialled,
+                                  .ctx = u};
+    dialing_start(&u->dialing);
 }
 
 /* Whether the sandbox may have one more to this host: a limit of the lane, of which each has a share. */
@@ -371,8 +353,10 @@ static int open_events(struct upstream *u) {
 }
 
 /* The dialled socket is ours: start TLS, or use it as it is in clear. */
-static void start(struct upstream *u) {
+static void on_dialled(void *ctx, int fd) {
+    struct upstream *u = ctx;
     struct lane *l = u->lane;
+    u->fd = fd;
     if (open_events(u) != 0) {
         fail(u, REASON_TOO_MANY, VIEW("memory"));
         return;
@@ -397,74 +381,6 @@ static void start(struct upstream *u) {
     u->state = UPSTREAM_HANDSHAKE;
     u->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_UPSTREAM_HANDSHAKE) * SECOND;
     handshake(u);
-}
-
-/* ---- dialer's answers ---- */
-
-static void keep_text(char *out, size_t size, struct view v) {
-    if (view_cstr(view_head(v, size - 1), out, size) != 0)
-        out[0] = 0;
-}
-
-int upstream_take_dialed(struct lane *l, struct message *m) {
-    if (hostile_heard("dial", m, true))
-        return 0;
-    struct reader r = reader_of(m->body);
-    struct view address = read_block(&r, DIALER_FACTS_MAX),
-                aliases = read_block(&r, DIALER_FACTS_MAX);
-    struct view country = read_block(&r, DIALER_FACTS_MAX), asn = read_block(&r, DIALER_FACTS_MAX);
-    if (!read_done(&r))
-        return ERR_BAD;
-    struct upstream *u = ask_take(l, ROLE_DIALER, m->id);
-    if (!u)
-        return 0;
-    u->ask = 0;
-    u->fd = m->fd;
-    m->fd = -1;
-    keep_text(u->address, sizeof u->address, address);
-    keep_text(u->aliases, sizeof u->aliases, aliases);
-    keep_text(u->country, sizeof u->country, country);
-    keep_text(u->asn, sizeof u->asn, asn);
-    start(u);
-    return 0;
-}
-
-static void on_retry(evutil_socket_t fd, short what, void *ctx) {
-    (void)fd;
-    (void)what;
-    dial(ctx);
-}
-
-static bool retry_later(struct upstream *u) {
-    struct timeval soon = {0, RETRY_MS * 1000};
-    if (loop_now(u->lane->loop) >= u->give_up)
-        return false;
-    if (!u->retry)
-        u->retry = event_new(loop_base(u->lane->loop), -1, 0, on_retry, u);
-    return u->retry && event_add(u->retry, &soon) == 0;
-}
-
-int upstream_take_refused(struct lane *l, struct message *m) {
-    if (hostile_heard("dial", m, false))
-        return 0;
-    struct reader r = reader_of(m->body);
-    uint16_t why = read_u16(&r);
-    struct view detail = read_block(&r, DIALER_FACTS_MAX);
-    struct view address = read_block(&r, DIALER_FACTS_MAX),
-                aliases = read_block(&r, DIALER_FACTS_MAX);
-    if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)
-        return ERR_BAD;
-    struct upstream *u = ask_take(l, ROLE_DIALER, m->id);
-    if (!u)
-        return 0;
-    u->ask = 0;
-    keep_text(u->address, sizeof u->address, address);
-    keep_text(u->aliases, sizeof u->aliases, aliases);
-    /* Dialer is about to change to our generation, or we to its: then the exchange is judged again. */
-    if (why == REASON_NOT_READY && retry_later(u))
-        return 0;
-    fail(u, (enum reason)why, detail);
-    return 0;
 }
 
 /* ---- reading and writing ---- */

@@ -6,6 +6,7 @@
 #ifndef EGRESS_UPSTREAM_H
 #define EGRESS_UPSTREAM_H
 
+#include "egress/dialing.h"
 #include "egress/identity.h"
 #include "egress/lane.h"
 #include "http/http1.h"
@@ -47,17 +48,14 @@ struct upstream {
     struct buf in;  /* unread bytes of answers, decrypted */
     size_t touched; /* so many bytes of its memory have held any */
     struct event *readable, *writable;
-    uint64_t deadline; /* of the present phase, monotonic nanoseconds */
-    uint64_t started;  /* when it was asked for */
-    uint64_t give_up;  /* no more retries of the dial */
-    struct event *retry;
-    uint32_t ask;
-    bool reused; /* has carried an exchange before this one */
-    bool ended;  /* the upstream closed its side */
-    char address[64], aliases[256], country[8], asn[16]; /* what dialer said */
-    struct upstream *newer, *older;                      /* idle ones, by use */
-    struct upstream *idle_next, *idle_previous;          /* idle ones of its bucket, newest first */
-    struct upstream *next, *previous;                    /* all */
+    uint64_t deadline;                          /* of the present phase, monotonic nanoseconds */
+    uint64_t started;                           /* when it was asked for */
+    struct dialing dialing;                     /* and what dialer said */
+    bool reused;                                /* has carried an exchange before this one */
+    bool ended;                                 /* the upstream closed its side */
+    struct upstream *newer, *older;             /* idle ones, by use */
+    struct upstream *idle_next, *idle_previous; /* idle ones of its bucket, newest first */
+    struct upstream *next, *previous;           /* all */
 };
 
 /* Ends the making of a key. */
@@ -88,9 +86,6 @@ void upstream_release(struct upstream *u, bool reusable);
 /* Closes and frees in any state, without telling the user. */
 void upstream_free(struct upstream *u);
 
-/* Answers of dialer. Anything but 0 drops its channel. */
-MUST_USE int upstream_take_dialed(struct lane *l, struct message *m);
-MUST_USE int upstream_take_refused(struct lane *l, struct message *m);
 /* Once a second: deadlines of connecting and of idleness. */
 void upstream_sweep(struct lane *l, uint64_t now);
 /* Closes idle connections and forgets sessions (another generation, or a stop). */

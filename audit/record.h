@@ -40,7 +40,7 @@ enum record_field {
     FIELD_SANDBOX,
     FIELD_SERVICE,
     FIELD_OPERATION,
-    FIELD_DOOR,   /* "connect", "http", "tls" */
+    FIELD_DOOR,   /* "connect", "http", "tls", "spliced" */
     FIELD_CLIENT, /* peer of the listener */
     FIELD_METHOD,
     FIELD_SCHEME,

@@ -47,6 +47,10 @@ enum limit {
     /* attached sandboxes */
     LIMIT_ATTACHED,      /* sandboxes attached at once */
     LIMIT_ATTACHED_USER, /* of one user */
+    /* spliced connections */
+    LIMIT_SPLICE_BYTES, /* each way */
+    LIMIT_SPLICE_IDLE,  /* seconds without a byte either way */
+    LIMIT_SPLICE_TIME,  /* seconds for a whole one */
     /* secrets */
     LIMIT_LEASE_TIME,      /* seconds a secret is lent to a lane */
     LIMIT_GUARD_TIME,      /* seconds after the last use that answers are scanned for it */

@@ -208,9 +208,12 @@ static bool lane_may_reach(const struct ca *c, uint32_t lane, const struct autho
     if (bundle_find_lane(&c->current->bundle, lane, &info) != 0)
         return false;
     struct view rest = info.names;
-    while (lane_sandbox(&rest, &name))
-        if (policy_judge_host(c->current->policy, name, true, a).allow)
+    while (lane_sandbox(&rest, &name)) {
+        struct verdict v = policy_judge_host(c->current->policy, name, true, a);
+        /* Of what is spliced nobody needs a leaf. */
+        if (v.allow && service_tls(v.service) != SERVICE_SPLICE)
             return true;
+    }
     return false;
 }
 

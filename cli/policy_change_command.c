@@ -12,6 +12,8 @@ static const struct {
     [DIFF_ALLOWED] = {"allowed", "+", "newly allowed"},
     [DIFF_DENIED] = {"denied", "-", "newly refused"},
     [DIFF_CREDENTIAL] = {"credential", "~", "with another credential"},
+    [DIFF_UNREAD] = {"unread", "+", "no longer read"},
+    [DIFF_READ] = {"read", "-", "now read"},
     [DIFF_LAXER] = {"laxer", "+", "with wider limits"},
     [DIFF_STRICTER] = {"stricter", "-", "with other limits"},
 };
@@ -119,7 +121,9 @@ static int diff(const struct cli *cli, const struct policy *before, const struct
     buf_free(&all.out);
     if (err != 0)
         return cli_fail(EXIT_INVALID, "%s", err_text(err));
-    bool wider = r.found[DIFF_ALLOWED] + r.found[DIFF_CREDENTIAL] + r.found[DIFF_LAXER] > 0;
+    bool wider = r.found[DIFF_ALLOWED] + r.found[DIFF_CREDENTIAL] + r.found[DIFF_UNREAD] +
+                     r.found[DIFF_LAXER] >
+                 0;
     return wider || !r.whole ? EXIT_NO : EXIT_YES;
 }
 

@@ -21,21 +21,32 @@ struct examples {
     size_t n;
 };
 
-static bool is_more(enum diff_kind kind) {
-    return kind == DIFF_ALLOWED || kind == DIFF_CREDENTIAL || kind == DIFF_LAXER;
+/* What is said of a difference that takes a word; NULL: it takes none. */
+static const char *more_text(enum diff_kind kind) {
+    switch (kind) {
+    case DIFF_ALLOWED:
+        return "";
+    case DIFF_CREDENTIAL:
+        return ", with another credential";
+    case DIFF_UNREAD:
+        return ", passed on unread";
+    case DIFF_LAXER:
+        return ", with wider limits";
+    default:
+        return NULL;
+    }
 }
 
 static void put_example(void *ctx, const struct diff_found *f) {
     struct examples *e = ctx;
-    if (!is_more(f->kind) || e->n++ >= EXAMPLES_MAX)
+    const char *more = more_text(f->kind);
+    if (!more || e->n++ >= EXAMPLES_MAX)
         return;
     buf_printf(e->why, "  %.*s: %.*s %.*s", VIEW_ARG(f->sandbox), VIEW_ARG(f->method),
                VIEW_ARG(f->url));
     if (f->more.n > 0)
         buf_printf(e->why, " (%.*s)", VIEW_ARG(f->more));
-    if (f->kind != DIFF_ALLOWED)
-        buf_put_str(e->why,
-                    f->kind == DIFF_LAXER ? ", with wider limits" : ", with another credential");
+    buf_put_str(e->why, more);
     buf_printf(e->why, ", by %s:%u:%u\n", f->after.at.file, f->after.at.line, f->after.at.column);
 }
 

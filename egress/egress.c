@@ -13,6 +13,7 @@
 #include "egress/hostile.h"
 #include "egress/lane_messages.h"
 #include "egress/lease.h"
+#include "egress/splice.h"
 #include "egress/suspension.h"
 #include "egress/tally.h"
 #include "egress/tunnel.h"
@@ -42,6 +43,9 @@ LANE(on_end, exchange_take_end)
 LANE(on_gone, exchange_take_gone)
 LANE(on_credit, exchange_take_credit)
 LANE(on_malformed, exchange_take_malformed)
+LANE(on_raw, splice_take_bytes)
+LANE(on_raw_end, splice_take_end)
+LANE(on_raw_credit, splice_take_credit)
 LANE(on_leaf, leaf_take)
 LANE(on_leaf_refused, leaf_take_refused)
 LANE(on_ca_changed, leaf_take_changed)
@@ -64,6 +68,9 @@ static const struct channel_rule proxy_rules[] = {
     {LANE_GONE, 0, LANE_TEXT_MAX + 16, on_gone, "lane gone"},
     {LANE_CREDIT, 0, 4, on_credit, "lane credit"},
     {LANE_MALFORMED, 0, 3 * LANE_TEXT_MAX, on_malformed, "lane malformed"},
+    {LANE_RAW, 0, LANE_BODY_MAX, on_raw, "lane raw"},
+    {LANE_RAW_END, 0, 0, on_raw_end, "lane raw end"},
+    {LANE_RAW_CREDIT, 0, 4, on_raw_credit, "lane raw credit"},
 };
 
 static const struct channel_rule ca_rules[] = {
@@ -161,6 +168,7 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
 
 static void on_proxy_drained(void *ctx) {
     exchange_resume_all(ctx);
+    splice_resume_all(ctx);
 }
 
 static void on_inspect_drained(void *ctx) {
@@ -254,10 +262,10 @@ static void on_status(void *ctx, struct buf *out) {
     size_t open = l->n_upstreams, idle = l->n_idle;
     buf_printf(out,
                "\"requests\":%llu,\"refusals\":%llu,\"exchanges\":%zu,\"upstreams\":%zu,\"idle_"
-               "upstreams\":%zu,"
+               "upstreams\":%zu,\"splices\":%zu,"
                "\"arena_bytes\":%zu,\"audit\":%s",
                (unsigned long long)l->requests, (unsigned long long)l->refusals, exchange_count(l),
-               open, idle, secret_in_use(), trail_ready(l) ? "true" : "false");
+               open, idle, l->n_splices, secret_in_use(), trail_ready(l) ? "true" : "false");
     json_put_number(out, "observed", l->observed);
     if (suspension_count(l) > 0)
         json_put_text(out, "trouble",

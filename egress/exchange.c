@@ -8,6 +8,7 @@
 #include "egress/request.h"
 #include "egress/send.h"
 #include "egress/share.h"
+#include "egress/splice.h"
 #include "egress/suspension.h"
 #include "egress/tunnel.h"
 
@@ -656,6 +657,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *ctx) {
             refuse_late(v.found, v.seconds);
     } while (v.found);
     upstream_sweep(l, v.now);
+    splice_sweep(l, v.now);
     lease_sweep(l, v.now);
     trail_sweep(l);
 }

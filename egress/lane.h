@@ -11,6 +11,7 @@
 #include "egress/generation.h"
 
 struct exchange;
+struct splice;
 struct upstream;
 struct share;
 struct tally;
@@ -63,6 +64,10 @@ struct lane {
     /* tunnel.c */
     struct table tunnels;
     uint32_t last_tunnel;
+
+    /* splice.c */
+    struct splice *splices;
+    size_t n_splices;
 
     /* leaf.c */
     struct leaf *leaves[256];

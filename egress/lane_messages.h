@@ -10,8 +10,12 @@
  * LANE_CUT as well); an exchange with LANE_ANSWER_END, LANE_ANSWER_CUT or LANE_GONE. What crosses
  * such an end on its way is ignored.
  *
+ * A tunnel may be spliced (LANE_SPLICED instead of LANE_LEAF): then the bytes behind it go both ways unread, until
+ * the ends of both directions, LANE_CLOSE or LANE_CUT.
+ *
  * Flow: each direction of an exchange's body starts with LIMIT_WINDOW bytes of
- * credit; the receiver gives back with *_CREDIT what it has passed on.
+ * credit; the receiver gives back with *_CREDIT what it has passed on. Likewise those of a spliced tunnel, with
+ * LANE_RAW_TAKEN and LANE_RAW_CREDIT.
  */
 #ifndef EGRESS_LANE_MESSAGES_H
 #define EGRESS_LANE_MESSAGES_H
@@ -30,7 +34,8 @@ enum {
      * u8 how many Proxy-Authorization fields; block the other fields as "name: value", joined by LF, for the placeholder check;
      * block peer ("127.0.0.1:4711", "unix uid 1000"). Answered by LANE_OPENED or LANE_REFUSED. */
     LANE_OPEN = 1,
-    /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by LANE_LEAF or LANE_ALERT. */
+    /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by
+     * LANE_LEAF, LANE_SPLICED or LANE_ALERT. */
     LANE_HELLO = 2,
     /* id: tunnel. The handshake failed, or what came is neither TLS nor HTTP: u16 enum reason, block detail. To be recorded. */
     LANE_FAILED = 3,
@@ -49,6 +54,9 @@ enum {
     /* id: exchange, a new one. u32 tunnel; u16 status; u16 enum reason; block detail; block the offending bytes' beginning;
      * block peer. What proxy refuses by itself; egress records it and answers with LANE_ANSWER as for a refusal. */
     LANE_MALFORMED = 10,
+    LANE_RAW = 11,        /* id: tunnel, spliced. Bytes. */
+    LANE_RAW_END = 12,    /* id: tunnel, spliced. The client sends no more. */
+    LANE_RAW_CREDIT = 13, /* id: tunnel, spliced. u32 bytes that the client was sent. */
 };
 
 /* egress to proxy */
@@ -69,6 +77,11 @@ enum {
     LANE_ANSWER_END = 9,   /* id: exchange. Complete. */
     LANE_ANSWER_CUT = 10,  /* id: exchange. It will not be completed: the truncation must show. */
     LANE_BODY_CREDIT = 11, /* id: exchange. u32 bytes of the request that were passed on. */
+    LANE_SPLICED =
+        12, /* id: tunnel. u32 the window of each way. Pass the client's bytes on, the ClientHello first. */
+    LANE_RAW_BACK = 13,     /* id: tunnel, spliced. Bytes for the client. */
+    LANE_RAW_BACK_END = 14, /* id: tunnel, spliced. The upstream sends no more. */
+    LANE_RAW_TAKEN = 15,    /* id: tunnel, spliced. u32 bytes that were passed on. */
 };
 
 #endif

@@ -108,7 +108,7 @@ static void refuse_waiting(struct lane *l, struct leaf *f, enum reason why) {
         struct tunnel *next = t->next_waiting;
         t->next_waiting = NULL;
         t->waits_for = NULL;
-        tunnel_leaf_refused(l, t, why);
+        tunnel_refused(l, t, why, VIEW("no leaf certificate"));
         t = next;
     }
 }
@@ -149,7 +149,7 @@ void leaf_get(struct lane *l, const char *host, uint16_t port, struct tunnel *t)
     if (!f)
         f = leaf_add(l, host, port);
     if (!f) {
-        tunnel_leaf_refused(l, t, REASON_CA_UNAVAILABLE);
+        tunnel_refused(l, t, REASON_CA_UNAVAILABLE, VIEW("no leaf certificate"));
         return;
     }
     t->next_waiting = f->waiting;

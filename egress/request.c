@@ -214,6 +214,13 @@ static void find_body_materials(struct exchange *ex, const struct body_facts *f)
         find_origin(ex, i);
 }
 
+/* Verdicts on requests to a spliced service say what may pass unread; one that is read here was not meant. */
+static void refuse_spliced(struct verdict *v) {
+    if (!v->allow || service_tls(v->service) != SERVICE_SPLICE)
+        return;
+    *v = (struct verdict){.reason = REASON_SPLICED, .service = v->service, .swap = -1};
+}
+
 void request_judge(struct exchange *ex) {
     bool elsewhere = find_materials(ex);
     struct request_facts facts = {.sandbox = view_str(ex->sandbox),
@@ -237,6 +244,7 @@ void request_judge(struct exchange *ex) {
             find_body_materials(ex, facts.body);
     }
     ex->verdict = policy_judge(p, &facts);
+    refuse_spliced(&ex->verdict);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)
         ex->verdict.reason = REASON_BROKER_UNAVAILABLE;

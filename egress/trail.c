@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "egress/exchange.h"
 #include "egress/lane_messages.h"
+#include "egress/splice.h"
 #include "policy/bundle.h"
 #include "policy/placeholder.h"
 
@@ -16,15 +17,17 @@
 
 static void on_held(void *ctx) {
     exchange_recorded(ctx);
+    splice_recorded(ctx);
 }
 
 static void on_durable(void *ctx, uint64_t number) {
     (void)number;
-    exchange_recorded(ctx);
+    on_held(ctx);
 }
 
 static void on_lost(void *ctx) {
     exchange_lose_audit(ctx);
+    splice_lose_audit(ctx);
 }
 
 void trail_start(struct lane *l) {
@@ -42,7 +45,7 @@ int trail_attach(struct lane *l, int fd) {
 
 void trail_away(struct lane *l) {
     audit_stream_away(&l->audit);
-    exchange_lose_audit(l);
+    on_lost(l);
 }
 
 bool trail_ready(const struct lane *l) {

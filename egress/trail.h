@@ -13,7 +13,7 @@ enum { RECORD_ID_SIZE = 40 };
 struct trail {
     char id[RECORD_ID_SIZE]; /* made by trail_decide */
     uint64_t number;         /* of the decision in our stream, likewise */
-    const char *door;        /* "connect", "http", "tls" */
+    const char *door;        /* "connect", "http", "tls", "spliced" */
     struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn;
     const struct authority *authority;
     const struct target *target;
@@ -47,7 +47,7 @@ MUST_USE int trail_decide(struct lane *l, struct trail *t, uint16_t status);
  */
 bool trail_lists(struct lane *l, struct trail *t);
 void trail_sweep(struct lane *l);
-/* The decision is in the kernel, with durable on the disk. When that changes, exchange_recorded is called. */
+/* The decision is in the kernel, with durable on the disk. When that changes, exchange_recorded and splice_recorded are called. */
 bool trail_holds(const struct lane *l, const struct trail *t, bool durable);
 /* An event, before the request of a recorded decision leaves for another time; as trail_decide. */
 MUST_USE int trail_again(struct lane *l, struct trail *t);

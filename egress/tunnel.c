@@ -5,6 +5,7 @@
 #include "egress/lease.h"
 #include "egress/refusal.h"
 #include "egress/share.h"
+#include "egress/splice.h"
 #include "policy/placeholder.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 enum { ALERT_ACCESS_DENIED = 49, ALERT_INTERNAL_ERROR = 80, ALERT_UNRECOGNIZED_NAME = 112 };
 
 static void tunnel_free(struct lane *l, struct tunnel *t) {
+    splice_end(t->splice, REASON_CLIENT_CLOSED, (struct view){NULL, 0});
     leaf_forget(t);
     table_take(&l->tunnels, t->id);
     share_give(l, t->share, SHARE_CONNECTIONS);
@@ -177,11 +179,14 @@ int tunnel_take_hello(struct lane *l, struct message *m) {
     }
     struct verdict v = policy_judge_host(l->now->policy, view_str(t->sandbox), true, &t->authority);
     if (!v.allow) {
-        tunnel_record(l, t, v.reason, VIEW("TLS inside a tunnel that is open for plain HTTP only"));
-        send_alert(l, t, ALERT_ACCESS_DENIED);
+        tunnel_refused(l, t, v.reason,
+                       VIEW("TLS inside a tunnel that is open for plain HTTP only"));
         return 0;
     }
-    leaf_get(l, t->authority.host, t->authority.port, t);
+    if (service_tls(v.service) == SERVICE_SPLICE)
+        splice_begin(l, t, &v);
+    else
+        leaf_get(l, t->authority.host, t->authority.port, t);
     return 0;
 }
 
@@ -194,9 +199,11 @@ void tunnel_leaf(struct lane *l, struct tunnel *t, const struct leaf_certificate
     channel_end(l->proxy);
 }
 
-void tunnel_leaf_refused(struct lane *l, struct tunnel *t, enum reason why) {
-    tunnel_record(l, t, why, VIEW("no leaf certificate"));
-    send_alert(l, t, why == REASON_HOST_NOT_ALLOWED ? ALERT_ACCESS_DENIED : ALERT_INTERNAL_ERROR);
+/* Those of policy are answered by 403 where HTTP is spoken. */
+void tunnel_refused(struct lane *l, struct tunnel *t, enum reason why, struct view detail) {
+    bool denied = reason_info(why)->status == 403;
+    tunnel_record(l, t, why, detail);
+    send_alert(l, t, denied ? ALERT_ACCESS_DENIED : ALERT_INTERNAL_ERROR);
 }
 
 /* ---- the end ---- */
@@ -235,13 +242,15 @@ static void judge_again(void *ctx, uint32_t id, void *object) {
     struct tunnel *t = object;
     struct view sandbox = view_str(t->sandbox);
     bool holds = identity_holds(l, t->sandbox, &t->proof);
-    if (holds && (policy_judge_host(l->now->policy, sandbox, true, &t->authority).allow ||
-                  policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
+    struct verdict v = policy_judge_host(l->now->policy, sandbox, true, &t->authority);
+    if (holds && (!t->splice || splice_goes_on(t->splice, &v)) &&
+        (v.allow || policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
         return;
+    struct view why = holds ? VIEW("denied by a newer policy")
+                            : VIEW("its sandbox or its token is no longer valid");
     if (!t->recorded)
-        tunnel_record(l, t, REASON_CUT,
-                      holds ? VIEW("denied by a newer policy")
-                            : VIEW("its sandbox or its token is no longer valid"));
+        tunnel_record(l, t, REASON_CUT, why);
+    splice_end(t->splice, REASON_CUT, why);
     channel_send(l->proxy, LANE_CUT, id, l->now->number, (struct view){NULL, 0});
 }
 

@@ -20,6 +20,8 @@ struct tunnel {
     struct share *share; /* of connections */
     bool recorded;       /* a record tells of it already */
     bool spoke_tls;
+    bool was_spliced;            /* proxy was told, or is to be told, so */
+    struct splice *splice;       /* or NULL */
     struct tunnel *next_waiting; /* leaf.c */
     struct leaf *waits_for;      /* likewise */
 };
@@ -35,7 +37,9 @@ struct tunnel *tunnel_find(struct lane *l, uint32_t id);
 
 /* From leaf.c. */
 void tunnel_leaf(struct lane *l, struct tunnel *t, const struct leaf_certificates *c);
-void tunnel_leaf_refused(struct lane *l, struct tunnel *t, enum reason why);
+
+/* From leaf.c and splice.c: what the ClientHello asks for is refused; recorded, and told by an alert. */
+void tunnel_refused(struct lane *l, struct tunnel *t, enum reason why, struct view detail);
 
 /* A generation was committed: tunnels that it denies are cut. */
 void tunnel_judge_all(struct lane *l);

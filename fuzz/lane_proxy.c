@@ -45,7 +45,18 @@ static const char *const clients[] = {
     "Expect: 100-continue\r\nContent-Length: 9\r\n\r\n", /* exchange 5 */
     "nonsense\r\n\r\n",                                  /* exchange 6 */
 };
-enum { CLIENTS = sizeof clients / sizeof *clients };
+/* A ClientHello of TLS 1.2 without extensions, in tunnel 3, which egress may splice. */
+static const uint8_t hello[] = "\x16\x03\x01\0\x2d\x01\0\0\x29\x03\x03"
+                               "rrrrrrrrrrrrrrrrrrrrrrrrrrrrrrrr"
+                               "\0\0\x02\x13\x01\x01";
+enum { SCRIPTS = sizeof clients / sizeof *clients, CLIENTS = SCRIPTS + 1 };
+
+static void start_client(size_t i, int fd) {
+    const char *text = clients[i % SCRIPTS];
+    if (write(fd, text, strlen(text)) < 0 ||
+        (i == SCRIPTS && write(fd, hello, sizeof hello) < 0)) /* its last byte is the NUL */
+        abort();
+}
 
 static void say(int lane, struct view *input) {
     struct reader r = reader_of(*input);
@@ -86,9 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!p)
         abort();
     for (size_t i = 0; i < CLIENTS; i++) {
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]) != 0 ||
-            write(fds[i][1], clients[i], strlen(clients[i])) < 0)
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]) != 0)
             abort();
+        start_client(i, fds[i][1]);
         proxy_take(p, fds[i][0], "127.0.0.1:1");
         turns(1);
     }

@@ -292,6 +292,10 @@ enum service_tls service_tls(const struct service *s) {
     return s->tls;
 }
 
+uint64_t service_splice_most(const struct service *s) {
+    return s->splice_most;
+}
+
 const struct upstream_terms *service_upstream(const struct service *s) {
     return &s->upstream;
 }

@@ -303,9 +303,6 @@ static void check_accept(struct checker *c, const struct service *s) {
     if (s->accept_at.line != 0 && !s->credentials && !s->broken)
         errors_add(c->errors, s->accept_at,
                    "'accept ours' is for services with a credential, this one has none");
-    if (s->tls == SERVICE_SPLICE && s->operations && s->operations->rules)
-        errors_add(c->errors, s->tls_at,
-                   "nobody sees the requests of a spliced service, it cannot have operations");
 }
 
 /* Words on a certificate that nobody would hold the upstream against. */
@@ -318,21 +315,57 @@ static void check_upstream(struct checker *c, const struct service *s) {
                                        : "only the client sees its certificate");
 }
 
-/* What can be granted of a service whose requests nobody sees. */
-static int add_splice(struct policy *p, struct service *s) {
-    if (s->tls != SERVICE_SPLICE || s->operations)
+/* What would have to be seen in requests. */
+static const char *unseen_word(const struct service *s) {
+    if (s->operations)
+        return "operations";
+    if (s->nevers || s->guards)
+        return "never lines, but for 'never all'";
+    if (s->accept_any || s->accept_cookies || s->accept_destinations || s->accept_at.line != 0)
+        return "'accept'";
+    if (s->encoded_slash || s->parameters)
+        return "'path allow'";
+    return s->body_limit != UINT64_MAX ? "'limit body'" : NULL;
+}
+
+static int add_anything(struct policy *p, struct operation *o, struct view path) {
+    const char *why;
+    struct rule *r = arena_alloc(&p->arena, sizeof *r);
+    if (!r)
+        return ERR_MEMORY;
+    *r = (struct rule){.methods = methods_grantable(),
+                       .operation = o,
+                       .service = o->service,
+                       .at = o->at,
+                       .next = o->rules};
+    o->rules = r;
+    p->n_rules++;
+    return path_pattern_parse(path, false, &r->path, &why);
+}
+
+/* What can be granted of a service whose requests nobody sees: all there may be in them. */
+static int add_splice(struct checker *c, struct service *s) {
+    if (s->tls != SERVICE_SPLICE)
         return 0;
-    struct operation *o = arena_alloc(&p->arena, sizeof *o);
+    const char *unseen = unseen_word(s);
+    if (unseen)
+        errors_add(c->errors, s->tls_at,
+                   "nobody sees the requests of a spliced service, it cannot have %s", unseen);
+    if (s->operations)
+        return 0;
+    struct operation *o = arena_alloc(&c->p->arena, sizeof *o);
     if (!o)
         return ERR_MEMORY;
     *o = (struct operation){.name = VIEW("splice"),
                             .preset = PRESET_WRITE,
-                            .index = p->n_operations++,
+                            .index = c->p->n_operations++,
                             .service = s,
                             .at = s->tls_at};
     s->operations = o;
     s->n_operations++;
-    return 0;
+    s->accept_any = s->accept_cookies = s->accept_destinations = !s->credentials;
+    int err = add_anything(c->p, o, VIEW("/"));
+    return err != 0 ? err : add_anything(c->p, o, VIEW("/**"));
 }
 
 static int check_service(struct checker *c, struct service *s) {
@@ -436,6 +469,8 @@ bool service_reaches_no_more(const struct service *s, const struct service *than
 
 /* What two services that cover the same host and port disagree about, or NULL. */
 static const char *disagreement(const struct service *a, const struct service *b) {
+    if ((a->tls == SERVICE_SPLICE) != (b->tls == SERVICE_SPLICE))
+        return "and only one is spliced";
     if (!holds_credentials(a, b, false) || !holds_credentials(b, a, false))
         return "with different credentials";
     if (!holds_credentials(a, b, true))
@@ -445,13 +480,27 @@ static const char *disagreement(const struct service *a, const struct service *b
         return "and accept different things";
     if (!holds_ranges(a, b) || !holds_ranges(b, a))
         return "with different ranges";
-    if ((a->tls == SERVICE_SPLICE) != (b->tls == SERVICE_SPLICE))
-        return "and only one is spliced";
+    if (a->splice_most != b->splice_most)
+        return "with different budgets";
     if (!same_location(&a->country, &b->country) || !same_location(&a->asn, &b->asn))
         return "with different countries or networks";
     if (!same_upstream(&a->upstream, &b->upstream))
         return "with different words on the upstream";
     return NULL;
+}
+
+/* A never line about requests is of no use where nobody sees them. */
+static void check_unseen(struct checker *c, const struct service *s,
+                         const struct service *spliced) {
+    if (spliced->tls != SERVICE_SPLICE || s->tls == SERVICE_SPLICE || (!s->nevers && !s->guards) ||
+        !services_share_port(spliced, s))
+        return;
+    const struct host_rule *h = services_share_host(spliced, s);
+    if (h)
+        errors_add(c->errors, h->at,
+                   "this host is spliced, so that nobody sees its requests, and has never lines by "
+                   "service '%.*s' (%s)",
+                   VIEW_ARG(s->name), PLACE_TEXT(s->at, h->at));
 }
 
 static void check_credential_case(struct checker *c, const struct service *a,
@@ -469,6 +518,8 @@ static void check_pair(struct checker *c, const struct service *a, const struct 
         errors_add(c->errors, b->at, "a second service '%.*s', the first is in %s",
                    VIEW_ARG(b->name), PLACE_TEXT(a->at, b->at));
     check_credential_case(c, a, b);
+    check_unseen(c, a, b);
+    check_unseen(c, b, a);
     if (!a->operations || !b->operations || a->broken || b->broken)
         return;
     const char *what = disagreement(a, b);
@@ -520,7 +571,7 @@ int policy_check(struct policy *p, struct policy_errors *errors) {
     int err = index_services(p);
     check_guards(&c);
     for (struct service *s = p->services; s && err == 0; s = s->next)
-        err = add_splice(p, s);
+        err = add_splice(&c, s);
     for (struct service *s = p->services; s && err == 0; s = s->next) {
         err = check_service(&c, s);
         for (const struct service *before = p->services; before != s; before = before->next)

@@ -197,6 +197,20 @@ static bool limits_differ(const struct verdict v[2], enum diff_kind *kind) {
     return differ;
 }
 
+static bool is_spliced(const struct verdict *v) {
+    return service_tls(v->service) == SERVICE_SPLICE;
+}
+
+static bool splices_differ(const struct verdict v[2], enum diff_kind *kind) {
+    if (is_spliced(&v[0]) != is_spliced(&v[1])) {
+        *kind = is_spliced(&v[1]) ? DIFF_UNREAD : DIFF_READ;
+        return true;
+    }
+    uint64_t before = service_splice_most(v[0].service), after = service_splice_most(v[1].service);
+    *kind = after > before ? DIFF_LAXER : DIFF_STRICTER;
+    return before != after;
+}
+
 static bool differs(const struct verdict v[2], enum diff_kind *kind) {
     if (v[0].allow != v[1].allow) {
         *kind = v[1].allow ? DIFF_ALLOWED : DIFF_DENIED;
@@ -208,7 +222,7 @@ static bool differs(const struct verdict v[2], enum diff_kind *kind) {
     if (!view_equal(verdict_credential(&v[0]), verdict_credential(&v[1])) &&
         (v[0].swap >= 0 || v[1].swap >= 0))
         return true;
-    return limits_differ(v, kind);
+    return splices_differ(v, kind) || limits_differ(v, kind);
 }
 
 static bool same_place(struct position a, struct position b) {

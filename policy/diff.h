@@ -15,7 +15,9 @@ enum diff_kind {
     DIFF_ALLOWED,    /* was refused, is allowed */
     DIFF_DENIED,     /* was allowed, is refused */
     DIFF_CREDENTIAL, /* carries another credential */
-    DIFF_LAXER,      /* its grant has fewer or wider limits */
+    DIFF_UNREAD,     /* was read before it left, and is spliced now */
+    DIFF_READ,       /* the other way round */
+    DIFF_LAXER,      /* its grant has fewer or wider limits, or its splice a wider budget */
     DIFF_STRICTER,   /* its grant has other limits */
 };
 

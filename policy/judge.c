@@ -24,7 +24,7 @@ static struct verdict refuse_at(enum reason reason, const struct service *s, str
 
 /* What the data path does not do yet. A service that asks for it can be loaded, and reaches nothing. */
 static bool is_offered(const struct service *s) {
-    return s->tls != SERVICE_SPLICE && s->upstream.client_certificate.n == 0;
+    return s->upstream.client_certificate.n == 0;
 }
 
 /* The services that who has a grant at get this far towards an authority. */
@@ -82,15 +82,6 @@ struct verdict judge_door(const struct policy *p, const struct who *who, bool tl
     if (best.allow && never)
         best = refuse_at(REASON_NEVER, never, never->never_all);
     return best;
-}
-
-struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
-                                 const struct authority *a) {
-    struct who who;
-    if (!who_find(p, sandbox, &who))
-        return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
-    struct host_facts host = host_facts_of(a);
-    return judge_door(p, &who, tls, a, &host);
 }
 
 /* ---- lines ---- */
@@ -233,6 +224,22 @@ void judge_search(const struct policy *p, const struct host_facts *host, struct 
         bit_set(seen, s->index);
         search_service(p, s, search);
     }
+}
+
+/* ---- the host alone ---- */
+
+struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
+                                 const struct authority *a) {
+    struct who who;
+    if (!who_find(p, sandbox, &who))
+        return refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
+    struct host_facts host = host_facts_of(a);
+    struct verdict v = judge_door(p, &who, tls, a, &host);
+    if (v.allow && v.service->tls == SERVICE_SPLICE) {
+        v.operation = v.service->operations;
+        (void)judge_grants(&who, 0, &v);
+    }
+    return v;
 }
 
 /* ---- the verdict ---- */

@@ -98,6 +98,15 @@ static void look_for_wide_hosts(const struct linter *l, const struct service *s)
                  "'%.*s' covers hosts of strangers", WORD_ARG(h->text));
 }
 
+/* Its one operation is not of the text: what could be said of its lines is said here. */
+static void look_for_splice(const struct linter *l, const struct service *s) {
+    if (s->tls == SERVICE_SPLICE)
+        find(l, "splice", s->tls_at,
+             "intercept it, unless its clients trust no other certificate than the upstream's own",
+             "nobody sees what leaves to '%.*s': any request, any credential, any data",
+             VIEW_ARG(s->name));
+}
+
 static bool has_size(const struct rule *r) {
     for (const struct condition *c = r->conditions; c; c = c->next)
         if (c->kind == CONDITION_SIZE && !c->no)
@@ -179,9 +188,10 @@ void policy_lint(const struct policy *p, uint64_t now,
     for (const struct service *s = p->services; s; s = s->next) {
         look_for_dead_service(&l, s);
         look_for_wide_hosts(&l, s);
+        look_for_splice(&l, s);
         for (const struct operation *o = s->operations; o; o = o->next) {
             look_for_grants(&l, o);
-            for (const struct rule *r = o->rules; r; r = r->next) {
+            for (const struct rule *r = o->rules; r && s->tls != SERVICE_SPLICE; r = r->next) {
                 look_for_dead_rules(&l, r);
                 look_for_wide_rules(&l, r);
                 look_for_long_bodies(&l, r);

@@ -116,7 +116,8 @@ struct verdict {
 
 /*
  * May this sandbox open a connection to this authority at all? Decides before any DNS query,
- * certificate or connection (P5). tls false is plain HTTP.
+ * certificate or connection (P5). tls false is plain HTTP. Of a service that is spliced nothing else is
+ * judged, so the verdict has its operation and grants.
  */
 struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bool tls,
                                  const struct authority *a);
@@ -198,6 +199,8 @@ uint64_t service_body_limit(const struct service *s);
 
 enum service_tls { SERVICE_INTERCEPT, SERVICE_SPLICE, SERVICE_CLEAR };
 enum service_tls service_tls(const struct service *s);
+/* `tls splice at most`: bytes each way of one connection; UINT64_MAX: none said. */
+uint64_t service_splice_most(const struct service *s);
 
 /* `upstream`: what the far end must show, and what is shown to it. Empty or NULL: nothing said. */
 struct upstream_terms {

@@ -167,9 +167,15 @@ static int read_clear(void *source, struct lexer *l, const struct token *at) {
 static int read_tls(void *source, struct lexer *l, const struct token *at) {
     static const char *const known[] = {"intercept", "splice", "clear"};
     size_t which;
-    if (word_choose(l, "'intercept', 'splice' or 'clear'", known, 3, &which) != 0)
+    struct policy_source *s = source;
+    if (word_choose(l, "'intercept', 'splice' or 'clear'", known, 3, &which) != 0 ||
+        set_tls(source, l, (enum service_tls)which, at->at) != 0)
         return ERR_BAD;
-    return set_tls(source, l, (enum service_tls)which, at->at);
+    if (which != SERVICE_SPLICE || !lexer_skip_word(l, "at"))
+        return 0;
+    if (!lexer_skip_word(l, "most"))
+        return lexer_expected(l, "'most'");
+    return word_size(l, "a size", &s->service->splice_most);
 }
 
 static int read_alpn(void *source, struct lexer *l, const struct token *at) {
@@ -377,7 +383,8 @@ int read_service(void *source, struct lexer *l, const struct token *at) {
     struct token name = {.at = at->at};
     size_t before = l->errors->total;
     int err = lexer_name(l, "the name of a service", &name);
-    *service = (struct service){.name = name.text, .at = name.at, .body_limit = UINT64_MAX};
+    *service = (struct service){
+        .name = name.text, .at = name.at, .body_limit = UINT64_MAX, .splice_most = UINT64_MAX};
     service->index = s->policy->n_services++;
     *s->services = service;
     s->services = &service->next;

@@ -56,6 +56,9 @@ static const struct reason_info infos[] = {
          "A field of the request names another resource than the one that was judged",
          "Do without copying and moving on the server; the operator can let the service accept "
          "destinations."),
+    TOLD(REASON_SPLICED, "spliced", 403,
+         "TLS to this service is passed on unread: requests to it are not taken",
+         "Open a tunnel with CONNECT, as clients do for https:// addresses, and speak TLS in it."),
     TOLD(REASON_NOT_OFFERED, "not_offered", 403,
          "The policy asks something of this service that exeat does not do yet",
          "Tell whoever keeps the policy."),

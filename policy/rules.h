@@ -118,6 +118,7 @@ struct service {
     struct location_rule country, asn;
     struct upstream_terms upstream;
     uint64_t body_limit;
+    uint64_t splice_most;                  /* bytes each way; UINT64_MAX: not said */
     struct operation *operations, **names; /* names: sorted */
     size_t n_operations;
     struct rule *nevers;

@@ -4,6 +4,7 @@
 #include "proxy/door.h"
 #include "proxy/gate.h"
 #include "proxy/intake.h"
+#include "proxy/passage.h"
 #include "proxy/relay.h"
 #include "proxy/say.h"
 
@@ -25,10 +26,11 @@ enum {
 /* ---- the table of states ---- */
 
 enum input {
-    INPUT_ALL,    /* read whatever comes */
-    INPUT_NOTICE, /* read once, to notice the end; keep the bytes, which are not this state's */
-    INPUT_RELAY,  /* as the exchange says */
-    INPUT_TLS,    /* TLS reads by itself */
+    INPUT_ALL,     /* read whatever comes */
+    INPUT_NOTICE,  /* read once, to notice the end; keep the bytes, which are not this state's */
+    INPUT_RELAY,   /* as the exchange says */
+    INPUT_PASSAGE, /* while egress has room for it */
+    INPUT_TLS,     /* TLS reads by itself */
     INPUT_NONE,
 };
 
@@ -54,6 +56,7 @@ static const struct client_row {
     [CLIENT_LEAF] = {"leaf", NULL, client_drop, gate_late, INPUT_NOTICE, TIME_KEPT},
     [CLIENT_HANDSHAKE] = {"handshake", NULL, client_drop, gate_late, INPUT_TLS, TIME_KEPT},
     [CLIENT_EXCHANGE] = {"exchange", relay_step, relay_ended, NULL, INPUT_RELAY, TIME_OWN},
+    [CLIENT_PASSAGE] = {"passage", passage_step, passage_ended, NULL, INPUT_PASSAGE, TIME_OWN},
     [CLIENT_CLOSING] = {"closing", NULL, NULL, client_drop, INPUT_NONE, TIME_CLOSING},
     [CLIENT_LINGER] = {"linger", drop_input, client_drop, client_drop, INPUT_ALL, TIME_LINGER},
     [CLIENT_DEAD] = {"dead", NULL, NULL, NULL, INPUT_NONE, TIME_OWN},
@@ -177,6 +180,8 @@ static bool wants_input(const struct client *c) {
         return buf_len(&c->in) == 0;
     case INPUT_RELAY:
         return relay_wants_input(c->relay);
+    case INPUT_PASSAGE:
+        return passage_wants_input(c);
     case INPUT_NONE:
         break;
     }
@@ -326,6 +331,8 @@ void client_flush(struct client *c) {
     }
     if (c->relay)
         relay_flushed(c->relay);
+    else if (c->state == CLIENT_PASSAGE)
+        passage_flushed(c);
     else if (c->state == CLIENT_CLOSING && result == WIRE_DONE)
         finish(c);
     rank(c);
@@ -399,6 +406,7 @@ void client_free(struct client *c) {
     client_parser_done(c);
     wire_free(&c->wire, c->reset);
     buf_free(&c->in);
+    free(c->passage);
     *c->back = c->next;
     if (c->next)
         c->next->back = c->back;

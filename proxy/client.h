@@ -3,12 +3,13 @@
  *
  * client.c has the table of states with a step for each, runs the steps, and is the only file
  * that changes a state (client_enter) and frees a connection. What the steps do is in intake.c
- * (reading a request head), gate.c (from CONNECT to the first request inside) and relay.c (a
- * request and its answer).
+ * (reading a request head), gate.c (from CONNECT to the first request inside), relay.c (a
+ * request and its answer) and passage.c (bytes that are not read).
  *
  *   first -> head -> exchange -> idle -> head ...            plain proxying
  *   first -> head -> opening -> sniff -> head ...            clear HTTP in a tunnel
  *                               sniff -> hello -> leaf -> handshake -> idle -> head ...   TLS
+ *                               sniff -> hello -> leaf -> passage                         TLS, unread
  *   any -> closing -> linger -> dead                         orderly end: the client can read our last
  *   any -> dead                                              at once
  */
@@ -25,9 +26,10 @@ enum client_state {
     CLIENT_OPENING,   /* CONNECT: egress judges */
     CLIENT_SNIFF,     /* CONNECT was answered: is it TLS, HTTP or something else? */
     CLIENT_HELLO,     /* a ClientHello has begun; it stays in `in` */
-    CLIENT_LEAF,      /* egress judges the SNI and gets the leaf */
+    CLIENT_LEAF,      /* egress judges the SNI and gets the leaf, or a connection for a splice */
     CLIENT_HANDSHAKE, /* TLS reads and writes the socket by itself */
     CLIENT_EXCHANGE,  /* a request, or what is left of it, is in progress */
+    CLIENT_PASSAGE,   /* bytes are passed on unread */
     CLIENT_CLOSING,   /* the last bytes are on their way */
     CLIENT_LINGER,    /* our direction is shut; the client may read on, what it sends is dropped */
     CLIENT_DEAD,      /* freed at the end of the turn */
@@ -40,11 +42,12 @@ struct client {
     struct client *next_dirty, *next_dead;
     TAILQ_ENTRY(client) queue; /* while it yields */
     struct wire wire;
-    struct buf in;        /* bytes read that no step has used */
-    struct http1 *parser; /* NULL: nothing of a request is there */
-    struct relay *relay;  /* CLIENT_EXCHANGE */
-    uint32_t tunnel;      /* 0: none */
-    uint64_t deadline;    /* nanoseconds; CLIENT_EXCHANGE has its own */
+    struct buf in;           /* bytes read that no step has used */
+    struct http1 *parser;    /* NULL: nothing of a request is there */
+    struct relay *relay;     /* CLIENT_EXCHANGE */
+    struct passage *passage; /* from CLIENT_PASSAGE on */
+    uint32_t tunnel;         /* 0: none */
+    uint64_t deadline;       /* nanoseconds; CLIENT_EXCHANGE has its own */
     enum client_state state;
     bool yields; /* has neither a tunnel nor a request of which egress knows */
     bool is_dirty;

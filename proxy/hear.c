@@ -4,9 +4,10 @@
 #include "egress/lane_messages.h"
 #include "proxy/gate.h"
 #include "proxy/hostile.h"
+#include "proxy/passage.h"
 #include "proxy/relay.h"
 
-enum { CERTIFICATE_MAX = 16 * 1024, NAME_MAX_BYTES = 255 };
+enum { CERTIFICATE_MAX = 16 * 1024, NAME_MAX_BYTES = 255, WINDOW_MAX = 1 << 20 };
 
 static struct client *client_of(struct proxy *p, const struct message *m) {
     struct client *c = table_get(&p->tunnels, m->id);
@@ -86,6 +87,46 @@ static int take_cut(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+static int take_spliced(void *ctx, struct channel *ch, struct message *m) {
+    struct client *c = client_of(ctx, m);
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint32_t window = read_u32(&r);
+    if (!read_done(&r) || window == 0 || window > WINDOW_MAX)
+        return ERR_BAD;
+    if (c)
+        passage_begin(c, window);
+    return 0;
+}
+
+static int take_raw_back(void *ctx, struct channel *ch, struct message *m) {
+    struct client *c = client_of(ctx, m);
+    (void)ch;
+    if (c)
+        passage_back(c, m->body);
+    return 0;
+}
+
+static int take_raw_back_end(void *ctx, struct channel *ch, struct message *m) {
+    struct client *c = client_of(ctx, m);
+    (void)ch;
+    if (c)
+        passage_back_end(c);
+    return 0;
+}
+
+static int take_raw_taken(void *ctx, struct channel *ch, struct message *m) {
+    struct client *c = client_of(ctx, m);
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint32_t n = read_u32(&r);
+    if (!read_done(&r))
+        return ERR_BAD;
+    if (c)
+        passage_credit(c, n);
+    return 0;
+}
+
 /* ---- exchanges ---- */
 
 static int take_continue(void *ctx, struct channel *ch, struct message *m) {
@@ -157,6 +198,10 @@ static const struct channel_rule rules[] = {
     {LANE_ANSWER_END, 0, 0, take_answer_end, "lane answer end"},
     {LANE_ANSWER_CUT, 0, 0, take_answer_cut, "lane answer cut"},
     {LANE_BODY_CREDIT, 0, 4, take_body_credit, "lane body credit"},
+    {LANE_SPLICED, 0, 4, take_spliced, "lane spliced"},
+    {LANE_RAW_BACK, 0, LANE_BODY_MAX, take_raw_back, "lane raw back"},
+    {LANE_RAW_BACK_END, 0, 0, take_raw_back_end, "lane raw back end"},
+    {LANE_RAW_TAKEN, 0, 4, take_raw_taken, "lane raw taken"},
 };
 
 static void on_closed(void *ctx, struct channel *ch, int why) {

@@ -179,6 +179,12 @@ static void bad_message(void) {
     report(0);
 }
 
+/* Bytes for an upstream, in a tunnel of which nobody said that it is spliced. */
+static void raw(void) {
+    open_tunnel(argument);
+    say_raw(liar, VIEW("escaped"));
+}
+
 static void huge_credit(void) {
     if (serving->last_exchange > 0) {
         say_credit(serving, serving->last_exchange, UINT32_MAX);
@@ -206,6 +212,7 @@ static const struct {
     {"flood", true, flood},
     {"bad-message", true, bad_message},
     {"huge-credit", true, huge_credit},
+    {"raw", true, raw},
 };
 
 /* "2/NAME": only in lane 2. */
@@ -262,7 +269,7 @@ static void heard_of_tunnel(const struct message *m) {
 }
 
 void proxy_hostile_heard(const struct message *m) {
-    if (m->type >= LANE_CONTINUE) {
+    if (m->type >= LANE_CONTINUE && m->type < LANE_SPLICED) {
         if (lie.exchange != 0 && m->id == lie.exchange)
             log_warn("hostile: %.*s: heard %u %.*s", VIEW_ARG(name), m->type, VIEW_ARG(m->body));
     } else if (liar && m->id == liar->tunnel) {

@@ -57,6 +57,24 @@ void say_close(struct client *c) {
     channel_send(c->proxy->lane, LANE_CLOSE, c->tunnel, 0, (struct view){NULL, 0});
 }
 
+void say_raw(struct client *c, struct view v) {
+    channel_send(c->proxy->lane, LANE_RAW, c->tunnel, 0, v);
+}
+
+void say_raw_end(struct client *c) {
+    channel_send(c->proxy->lane, LANE_RAW_END, c->tunnel, 0, (struct view){NULL, 0});
+}
+
+static void say_passed(struct proxy *p, uint16_t type, uint32_t id, size_t n) {
+    struct buf *b = channel_begin(p->lane, type, id, 0);
+    buf_put_u32(b, (uint32_t)n);
+    channel_end(p->lane);
+}
+
+void say_raw_credit(struct client *c, size_t n) {
+    say_passed(c->proxy, LANE_RAW_CREDIT, c->tunnel, n);
+}
+
 /* ---- exchanges ---- */
 
 /* The head without Proxy-Authorization, which is for us and not for the upstream. */
@@ -105,9 +123,7 @@ void say_gone(struct proxy *p, uint32_t id, enum reason why, const char *detail)
 }
 
 void say_credit(struct proxy *p, uint32_t id, size_t n) {
-    struct buf *b = channel_begin(p->lane, LANE_CREDIT, id, 0);
-    buf_put_u32(b, (uint32_t)n);
-    channel_end(p->lane);
+    say_passed(p, LANE_CREDIT, id, n);
 }
 
 void say_malformed(struct client *c, uint32_t id, uint16_t status, enum reason why,

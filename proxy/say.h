@@ -15,6 +15,9 @@ void say_open(struct client *c, const struct request_head *h);
 void say_hello(struct client *c, bool has_sni, struct view sni, bool has_ech);
 void say_failed(struct client *c, enum reason why, const char *detail);
 void say_close(struct client *c);
+void say_raw(struct client *c, struct view v);
+void say_raw_end(struct client *c);
+void say_raw_credit(struct client *c, size_t n);
 
 void say_request(struct client *c, uint32_t id, const struct request_head *h);
 void say_body(struct proxy *p, uint32_t id, struct view v);

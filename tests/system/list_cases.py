@@ -34,7 +34,7 @@ HOST = "not exeat's: the network around it must leave the sandbox no other way (
 
 NOTES = {
     "HC-07": "the policy takes A-labels only",
-    "IP-14": "records tell country and network; a rule that asks for them reaches nothing yet. A broken database: no start",
+    "IP-14": "one address elsewhere, or in no database, refuses the name. A broken database: no start",
     "DN-05": "a lane's new names are limited by the minute; what labels carry is a residual (threat model)",
     "TU-05": "nothing is fetched: no CRL, no OCSP (docs/tls.md)",
     "TU-10": "more than 100 KB of certificates are not read; curves of the upstream's own making are refused",

@@ -222,6 +222,18 @@ def p10_a_hostile_proxys_nonsense_ends_only_its_own_lane(stage):
         stage.end()
 
 
+def p4_a_hostile_proxys_raw_bytes_go_nowhere_where_nothing_is_spliced(stage):
+    stage.misbehave("1/raw=api.allowed.test:%d" % stage.port)
+    try:
+        # Who has not proved which sandbox it is gets no tunnel at all.
+        end = r"hostile: raw: heard %d" % REFUSED if stage.shared else r"egress 1: warn: proxy's channel: .*"
+        assert stage.lines(end), stage.place.log()[stage.from_:][-500:]
+        stage.nothing_left()
+        assert is_served(stage.place, "b"), "the other lane is not served"
+    finally:
+        stage.end()
+
+
 def p10_a_hostile_proxys_credit_harms_nobody_else(stage):
     stage.misbehave("1/huge-credit")
     try:

@@ -169,6 +169,12 @@ def lint_finds_nothing_in_a_tidy_policy(place):
 
 
 @test
+def lint_finds_a_spliced_service_once(place):
+    spliced = "service s { host s.test; tls splice\nexpect allow GET /x }\nsandbox w { grant s all }\n"
+    assert findings(place, spliced) == [("splice", 1)]
+
+
+@test
 def lint_finds_each_kind_with_its_place_and_remedy(place):
     def demo(before, after):
         assert before in TIDY

@@ -37,7 +37,8 @@ static const char policy[] = "service web {\n"
                              "    port 8443\n"
                              "    operation any { * /** }\n"
                              "}\n"
-                             "sandbox one { grant web all }\n"
+                             "service unread { host spliced.example.com; tls splice }\n"
+                             "sandbox one { grant web all; grant unread all }\n"
                              "sandbox two { grant other all }\n"
                              "sandbox three { grant other all }\n";
 
@@ -390,10 +391,11 @@ static void ad_03_no_lane_gets_a_leaf_for_a_host_it_may_not_reach(void **state) 
         uint32_t lane;
         const char *host;
         uint16_t port;
-    } cases[] = {{1, "evil.test", 443},         {1, "example.com", 443},
-                 {1, "x.api.example.com", 443}, {1, "other.example.com", 8443},
-                 {2, "api.example.com", 443},   {1, "9.9.9.8", 443},
-                 {1, "2620:fe::9", 443},        {3, "api.example.com", 443}};
+    } cases[] = {{1, "evil.test", 443},          {1, "example.com", 443},
+                 {1, "x.api.example.com", 443},  {1, "other.example.com", 8443},
+                 {2, "api.example.com", 443},    {1, "9.9.9.8", 443},
+                 {1, "2620:fe::9", 443},         {3, "api.example.com", 443},
+                 {1, "spliced.example.com", 443}};
     struct world w;
     world_open(&w, 600);
     join_egress(&w, 3, buf_view(&w.spki)); /* a lane that the generation does not know */

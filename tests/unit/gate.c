@@ -8,18 +8,9 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#define CONNECT "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n"
-#define ESTABLISHED "HTTP/1.1 200 Connection Established\r\n\r\n"
 #define INSIDE(path) "GET " path " HTTP/1.1\r\nHost: api.test\r\n\r\n"
 
 /* ---- egress' words for tunnels ---- */
-
-static void egress_opens(struct world *w, uint32_t id) {
-    struct buf *b = channel_begin(w->egress, LANE_OPENED, id, 1);
-    buf_put_block(b, VIEW("api.test"));
-    buf_put_u16(b, 443);
-    channel_end(w->egress);
-}
 
 static void egress_refuses(struct world *w, uint32_t id, uint16_t status, const char *body) {
     static struct answer_head h;
@@ -34,16 +25,6 @@ static void egress_refuses(struct world *w, uint32_t id, uint16_t status, const 
     buf_put_block(b, view_str(body));
     channel_end(w->egress);
     buf_free(&head);
-}
-
-/* A connection on which CONNECT was sent and allowed; its tunnel's id. */
-static int dial_tunnel(struct world *w, uint32_t *id) {
-    int fd = client_dial(w);
-    client_say(w, fd, CONNECT "\r\n");
-    *id = egress_hears(w, LANE_OPEN)->id;
-    egress_opens(w, *id);
-    client_reads(w, fd, ESTABLISHED);
-    return fd;
 }
 
 /* ---- leaves ---- */

@@ -729,15 +729,26 @@ static void guards_count_in_every_service_that_uses_them(void **state) {
 
 static void what_is_not_offered_yet_reaches_nothing(void **state) {
     (void)state;
-    static const char *const asks[] = {"upstream client-certificate us", "tls splice"};
-    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
-        char text[256];
-        snprintf(text, sizeof text,
-                 S "%s\n%s }\nsandbox s { grant a all }\n"
-                   "expect deny as s GET https://a.test/ reason not_offered\n",
-                 asks[i], i == 1 ? "" : R0);
-        loads(text);
-    }
+    loads(S "upstream client-certificate us\n" R0 " }\nsandbox s { grant a all }\n"
+            "expect deny as s GET https://a.test/ reason not_offered\n");
+}
+
+static void a_spliced_service_is_judged_by_its_host_and_lets_everything_pass(void **state) {
+    (void)state;
+    struct policy *p = load(S "tls splice at most 64K }\n"
+                              "sandbox s { grant a all uses 3 }\nsandbox t { }\n"
+                              "expect allow as s GET https://a.test/\n"
+                              "expect allow as s DELETE https://a.test/any/thing/?x=1\n"
+                              "expect allow as s with foreign GET https://a.test/x\n"
+                              "expect deny as s GET http://a.test:443/ reason clear_not_allowed\n"
+                              "expect deny as t GET https://a.test/ reason host_not_allowed\n");
+    struct verdict v = policy_judge_host(p, VIEW("s"), true, &a_test);
+    assert_true(v.allow && service_tls(v.service) == SERVICE_SPLICE);
+    assert_true(view_equal(operation_name(v.operation), VIEW("splice")));
+    assert_int_equal(v.n_grants, 1);
+    assert_int_equal(service_splice_most(v.service), 65536);
+    assert_false(policy_judge_host(p, VIEW("s"), false, &a_test).allow);
+    policy_free(p);
 }
 
 static void countries_and_networks_match_what_is_known(void **state) {
@@ -866,6 +877,12 @@ static const struct bad_case bad_cases[] = {
     {S "clear; upstream ca a.pem; " R0 " }", 2, 8, "plain HTTP shows no certificate"},
     {S "tls splice; upstream ca a.pem }", 2, 13, "only the client sees its certificate"},
     {S "tls splice; " R "}", 2, 1, "nobody sees the requests of a spliced service"},
+    {S "tls splice; never { GET /x } }", 2, 1, "it cannot have never lines, but for 'never all'"},
+    {S "tls splice; accept any }", 2, 1, "it cannot have 'accept'"},
+    {S "tls splice; limit body 1K }", 2, 1, "it cannot have 'limit body'"},
+    {S "tls splice; path allow encoded-slash }", 2, 1, "it cannot have 'path allow'"},
+    {S "tls splice at 5 }", 2, 15, "expected 'most'"},
+    {S "tls intercept at most 5; " R0 " }", 2, 15, "the end of the statement"},
     /* credentials */
     {S R "credential k { in json /a/0 } }", 3, 24, "a pointer to one member"},
     {S R "credential k { in json /a/* } }", 3, 24, "a pointer to one member"},
@@ -922,10 +939,17 @@ static const struct bad_case bad_cases[] = {
     {S R "expect allow GET / reasn x }", 3, 20, "expected the end of the statement"},
 };
 
-static void these_words_are_refused_with_place_and_help(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof bad_cases / sizeof bad_cases[0]; i++) {
-        const struct bad_case *c = &bad_cases[i];
+static const struct bad_case shared_with_splice[] = {
+    {S "tls splice }\nservice b { host **.test wide; never { GET /x } }", 1, 18,
+     "this host is spliced, so that nobody sees its requests"},
+    {S "tls splice }\nservice b { host a.test; " R0 " }", 3, 18, "and only one is spliced"},
+    {S "tls splice }\nservice b { host a.test; tls splice at most 1K }", 3, 18,
+     "with different budgets"},
+};
+
+static void refuse_all(const struct bad_case *cases, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const struct bad_case *c = &cases[i];
         struct policy *p = NULL;
         if (policy_load(view_str(c->text), "policy", &p, &errors) != ERR_BAD)
             fail_msg("must not load: %s", c->text);
@@ -934,6 +958,16 @@ static void these_words_are_refused_with_place_and_help(void **state) {
             !strstr(e->text, c->says))
             fail_with_errors(c->text);
     }
+}
+
+static void these_words_are_refused_with_place_and_help(void **state) {
+    (void)state;
+    refuse_all(bad_cases, sizeof bad_cases / sizeof bad_cases[0]);
+}
+
+static void br_50_a_host_with_rules_cannot_be_spliced(void **state) {
+    (void)state;
+    refuse_all(shared_with_splice, sizeof shared_with_splice / sizeof shared_with_splice[0]);
 }
 
 int main(void) {
@@ -959,10 +993,12 @@ int main(void) {
         cmocka_unit_test(globs_and_labels_give_rights),
         cmocka_unit_test(grants_have_terms),
         cmocka_unit_test(guards_count_in_every_service_that_uses_them),
+        cmocka_unit_test(a_spliced_service_is_judged_by_its_host_and_lets_everything_pass),
         cmocka_unit_test(what_is_not_offered_yet_reaches_nothing),
         cmocka_unit_test(a_credential_can_stand_in_a_body),
         cmocka_unit_test(a_segment_holds_a_credential_for_the_operations_that_use_it),
         cmocka_unit_test(countries_and_networks_match_what_is_known),
+        cmocka_unit_test(br_50_a_host_with_rules_cannot_be_spliced),
         cmocka_unit_test(these_words_are_refused_with_place_and_help),
     };
     if (authority_parse(VIEW("a.test"), 443, &a_test, NULL) != 0)

@@ -86,6 +86,9 @@ static const struct channel_rule world_rules[] = {
     {LANE_GONE, 0, LANE_TEXT_MAX + 6, world_hear, "gone"},
     {LANE_CREDIT, 0, 4, world_hear, "credit"},
     {LANE_MALFORMED, 0, 2 * LANE_TEXT_MAX, world_hear, "malformed"},
+    {LANE_RAW, 0, LANE_BODY_MAX, world_hear, "raw"},
+    {LANE_RAW_END, 0, 0, world_hear, "raw end"},
+    {LANE_RAW_CREDIT, 0, 4, world_hear, "raw credit"},
 };
 
 /* ---- making and ending ---- */
@@ -297,8 +300,8 @@ static void egress_says_body(struct world *w, uint32_t id, const char *text) {
 }
 
 /* A whole answer with a length. */
-static void egress_answers_all(struct world *w, uint32_t id, bool end, uint16_t status,
-                               const char *body) {
+__attribute__((unused)) static void egress_answers_all(struct world *w, uint32_t id, bool end,
+                                                       uint16_t status, const char *body) {
     egress_answers(w, id, end, status, FRAMING_LENGTH, strlen(body));
     if (*body)
         egress_says_body(w, id, body);
@@ -329,7 +332,7 @@ static struct told_request *egress_hears_request(struct world *w) {
 }
 
 /* Reason of the next LANE_GONE or LANE_FAILED. */
-static enum reason egress_hears_reason(struct world *w, uint16_t type) {
+__attribute__((unused)) static enum reason egress_hears_reason(struct world *w, uint16_t type) {
     struct reader r = reader_of(heard_view(egress_hears(w, type)));
     return (enum reason)read_u16(&r);
 }
@@ -348,7 +351,7 @@ struct told_malformed {
     struct view detail, bytes;
 };
 
-static struct told_malformed egress_hears_malformed(struct world *w) {
+__attribute__((unused)) static struct told_malformed egress_hears_malformed(struct world *w) {
     struct heard *h = egress_hears(w, LANE_MALFORMED);
     struct reader r = reader_of(heard_view(h));
     struct told_malformed t = {.id = h->id};
@@ -360,6 +363,28 @@ static struct told_malformed egress_hears_malformed(struct world *w) {
     assert_true(view_equal(read_block(&r, 128), VIEW("127.0.0.1:4711")));
     assert_true(read_done(&r));
     return t;
+}
+
+/* ---- tunnels ---- */
+
+#define CONNECT "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n"
+#define ESTABLISHED "HTTP/1.1 200 Connection Established\r\n\r\n"
+
+__attribute__((unused)) static void egress_opens(struct world *w, uint32_t id) {
+    struct buf *b = channel_begin(w->egress, LANE_OPENED, id, 1);
+    buf_put_block(b, VIEW("api.test"));
+    buf_put_u16(b, 443);
+    channel_end(w->egress);
+}
+
+/* A connection on which CONNECT was sent and allowed; its tunnel's id. */
+__attribute__((unused)) static int dial_tunnel(struct world *w, uint32_t *id) {
+    int fd = client_dial(w);
+    client_say(w, fd, CONNECT "\r\n");
+    *id = egress_hears(w, LANE_OPEN)->id;
+    egress_opens(w, *id);
+    client_reads(w, fd, ESTABLISHED);
+    return fd;
 }
 
 #define assert_view(v, literal)                                                                    \

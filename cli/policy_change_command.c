@@ -16,6 +16,8 @@ static const struct {
     [DIFF_READ] = {"read", "-", "now read"},
     [DIFF_LAXER] = {"laxer", "+", "with wider limits"},
     [DIFF_STRICTER] = {"stricter", "-", "with other limits"},
+    [DIFF_FURTHER] = {"further", "+", "reaching further"},
+    [DIFF_NEARER] = {"nearer", "-", "reaching less far"},
 };
 
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
@@ -28,9 +30,12 @@ struct differences {
 
 static void put_side(struct buf *out, const char *when, const struct verdict *v) {
     buf_printf(out, "    %s %s", when, v->allow ? "allowed" : "refused");
+    if (v->allow && v->operation)
+        buf_printf(out, " by '%.*s' of", VIEW_ARG(operation_name(v->operation)));
+    else if (v->allow)
+        buf_put_str(out, " by");
     if (v->allow)
-        buf_printf(out, " by '%.*s' of '%.*s'", VIEW_ARG(operation_name(v->operation)),
-                   VIEW_ARG(service_name(v->service)));
+        buf_printf(out, " '%.*s'", VIEW_ARG(service_name(v->service)));
     else
         buf_printf(out, ": %s", reason_info(v->reason)->code);
     if (v->at.file)
@@ -122,7 +127,7 @@ static int diff(const struct cli *cli, const struct policy *before, const struct
     if (err != 0)
         return cli_fail(EXIT_INVALID, "%s", err_text(err));
     bool wider = r.found[DIFF_ALLOWED] + r.found[DIFF_CREDENTIAL] + r.found[DIFF_UNREAD] +
-                     r.found[DIFF_LAXER] >
+                     r.found[DIFF_LAXER] + r.found[DIFF_FURTHER] >
                  0;
     return wider || !r.whole ? EXIT_NO : EXIT_YES;
 }

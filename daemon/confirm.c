@@ -32,6 +32,8 @@ static const char *more_text(enum diff_kind kind) {
         return ", passed on unread";
     case DIFF_LAXER:
         return ", with wider limits";
+    case DIFF_FURTHER:
+        return ", reaching further";
     default:
         return NULL;
     }

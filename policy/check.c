@@ -462,11 +462,6 @@ static bool same_upstream(const struct upstream_terms *a, const struct upstream_
            (a->pin == NULL) == (b->pin == NULL) && (!a->pin || memcmp(a->pin, b->pin, 32) == 0);
 }
 
-bool service_reaches_no_more(const struct service *s, const struct service *than) {
-    return holds_ranges(than, s) && same_location(&than->country, &s->country) &&
-           same_location(&than->asn, &s->asn) && same_upstream(&than->upstream, &s->upstream);
-}
-
 /* What two services that cover the same host and port disagree about, or NULL. */
 static const char *disagreement(const struct service *a, const struct service *b) {
     if ((a->tls == SERVICE_SPLICE) != (b->tls == SERVICE_SPLICE))

@@ -1,6 +1,10 @@
 #include "policy/diff.h"
 
 #include "policy/diff_places.h"
+#include "policy/diff_reach.h"
+#include "policy/diff_same.h"
+#include "policy/diff_verdict.h"
+#include "policy/judge_grants.h"
 #include "policy/method.h"
 #include "policy/path_classes.h"
 #include "policy/samples.h"
@@ -34,6 +38,21 @@ struct key {
     struct position at[2];
 };
 
+/* The services of a policy that cover the place in hand, in their order. */
+struct side {
+    const struct service *at[SERVICES_MAX];
+    unsigned level[SERVICES_MAX];
+    size_t n;
+};
+
+/* Somebody with rights in both policies; not known: has none. */
+struct somebody {
+    struct who who[2];
+    bool known[2];
+    bool fares_alike;          /* at the place in hand */
+    bool fares_alike_in_class; /* of paths */
+};
+
 struct diff {
     const struct policy *p[2];
     void (*found)(void *ctx, const struct diff_found *f);
@@ -44,12 +63,14 @@ struct diff {
     struct diff_sandboxes sandboxes;
     struct key *keys;
     size_t n_keys;
-    bool observes, failed;
+    struct somebody *who; /* of each in sandboxes */
+    bool same_blocks, failed;
     struct samples samples;
     struct sample_request requests[2];
     /* the place in hand */
     struct authority authority;
-    bool clear;
+    struct side sides[2];
+    bool clear, observes, same_heads;
     struct class_rule *rules;
     size_t n_rules, n_allowing;
     uint64_t methods[METHOD_CLASSES_MAX];
@@ -102,128 +123,7 @@ static bool ask(struct diff *d, struct asked *a, int which) {
     return err == 0;
 }
 
-/* ---- two verdicts ---- */
-
-static bool is_wider(uint64_t before, uint64_t after) {
-    return before != 0 && (after == 0 || after > before);
-}
-
-/* In the long run, or at once. */
-static bool is_faster(const struct grant_limits *a, const struct grant_limits *b) {
-    return a->rate != 0 && (b->rate == 0 || b->rate > a->rate ||
-                            b->rate * a->rate_seconds > a->rate * b->rate_seconds);
-}
-
-static bool limits_laxer(const struct grant_limits *a, const struct grant_limits *b) {
-    return is_faster(a, b) || is_wider(a->until, b->until) || is_wider(a->uses, b->uses) ||
-           is_wider(a->bytes_out, b->bytes_out) || is_wider(a->concurrent, b->concurrent);
-}
-
-/* Operations that share a count need more of it than those that are counted apart. */
-static bool shares_as_much(const struct grant *before, const struct grant *after) {
-    for (size_t i = 0; i < before->of->n_operations; i++) {
-        const struct operation *o = before->of->names[i];
-        const struct operation *now =
-            bit_is_set(before->operations, o->index) ? service_operation(after->of, o->name) : NULL;
-        if (now && !bit_is_set(after->operations, now->index))
-            return false;
-    }
-    return true;
-}
-
-/* What is counted over all time goes on only where the grant is the same. */
-static bool counts_on(const struct grant *before, const struct grant *after) {
-    struct buf x, y;
-    if (before->limits.uses == 0 && before->limits.bytes_out == 0)
-        return true;
-    buf_init(&x, 2 * POLICY_TEXT_MAX);
-    buf_init(&y, 2 * POLICY_TEXT_MAX);
-    grant_put_identity(before, &x);
-    grant_put_identity(after, &y);
-    bool same = buf_ok(&x) && buf_ok(&y) && view_equal(buf_view(&x), buf_view(&y));
-    buf_free(&x);
-    buf_free(&y);
-    return same;
-}
-
-static bool is_no_laxer(const struct grant *before, const struct grant *after) {
-    return !limits_laxer(&before->limits, &after->limits) && shares_as_much(before, after) &&
-           counts_on(before, after);
-}
-
-static bool same_limits(const struct grant *a, const struct grant *b) {
-    return is_no_laxer(a, b) && is_no_laxer(b, a);
-}
-
-/* The grants of a verdict that are of one layer. */
-struct part {
-    const struct grant *const *at;
-    size_t n;
-};
-
-static struct part part_of(const struct verdict *v, unsigned layer) {
-    size_t from = 0, n = 0;
-    while (from < v->n_grants && grant_layer(v->grants[from]) < layer)
-        from++;
-    while (from + n < v->n_grants && grant_layer(v->grants[from + n]) == layer)
-        n++;
-    return (struct part){v->grants + from, n};
-}
-
-/* Whether each of b has one of a of its own that it goes with. What nothing limits is the laxest. */
-static bool pairs(struct part a, struct part b,
-                  bool (*goes)(const struct grant *before, const struct grant *after)) {
-    bool used[GRANTS_A_LAYER] = {false};
-    for (size_t i = 0; i < b.n; i++) {
-        size_t k = 0;
-        while (k < a.n && (used[k] || !goes(a.at[k], b.at[i])))
-            k++;
-        if (k == a.n)
-            return false;
-        used[k] = true;
-    }
-    return true;
-}
-
-/* Whether the limits differ, and how. */
-static bool limits_differ(const struct verdict v[2], enum diff_kind *kind) {
-    bool differ = false, laxer = false;
-    for (unsigned layer = 0; layer < LAYERS_MAX; layer++) {
-        struct part a = part_of(&v[0], layer), b = part_of(&v[1], layer);
-        differ = differ || a.n != b.n || !pairs(a, b, same_limits);
-        laxer = laxer || (a.n > 0 && (b.n == 0 || !pairs(a, b, is_no_laxer)));
-    }
-    *kind = laxer ? DIFF_LAXER : DIFF_STRICTER;
-    return differ;
-}
-
-static bool is_spliced(const struct verdict *v) {
-    return service_tls(v->service) == SERVICE_SPLICE;
-}
-
-static bool splices_differ(const struct verdict v[2], enum diff_kind *kind) {
-    if (is_spliced(&v[0]) != is_spliced(&v[1])) {
-        *kind = is_spliced(&v[1]) ? DIFF_UNREAD : DIFF_READ;
-        return true;
-    }
-    uint64_t before = service_splice_most(v[0].service), after = service_splice_most(v[1].service);
-    *kind = after > before ? DIFF_LAXER : DIFF_STRICTER;
-    return before != after;
-}
-
-static bool differs(const struct verdict v[2], enum diff_kind *kind) {
-    if (v[0].allow != v[1].allow) {
-        *kind = v[1].allow ? DIFF_ALLOWED : DIFF_DENIED;
-        return true;
-    }
-    if (!v[0].allow)
-        return false;
-    *kind = DIFF_CREDENTIAL;
-    if (!view_equal(verdict_credential(&v[0]), verdict_credential(&v[1])) &&
-        (v[0].swap >= 0 || v[1].swap >= 0))
-        return true;
-    return splices_differ(v, kind) || limits_differ(v, kind);
-}
+/* ---- what is told ---- */
 
 static bool same_place(struct position a, struct position b) {
     return a.file == b.file && a.line == b.line && a.column == b.column;
@@ -251,28 +151,159 @@ static bool is_new(struct diff *d, const struct asked *a, enum diff_kind kind) {
     return true;
 }
 
-static void tell(struct diff *d, const struct asked *a, enum diff_kind kind) {
-    struct buf url, more;
+static void tell(struct diff *d, const struct asked *a, enum diff_kind kind, struct view more) {
+    struct buf url;
     if (!is_new(d, a, kind))
         return;
     buf_init(&url, 1 << 16);
-    buf_init(&more, 1 << 16);
     buf_put_str(&url, a->trial.tls ? "https://" : "http://");
     authority_write(&d->authority, a->trial.tls ? 443 : 80, &url);
     buf_put(&url, a->trial.target);
-    buf_put_str(&more, modes[a->mode].text);
-    samples_write(&d->samples, &more);
     struct diff_found f = {.kind = kind,
                            .sandbox = a->trial.sandbox,
                            .method = a->trial.method,
                            .url = buf_view(&url),
-                           .more = view_skip(buf_view(&more), 2),
+                           .more = more,
                            .before = a->verdicts[0],
                            .after = a->verdicts[1]};
     d->result->found[kind]++;
     d->found(d->ctx, &f);
     buf_free(&url);
+}
+
+static void tell_request(struct diff *d, const struct asked *a, enum diff_kind kind) {
+    struct buf more;
+    buf_init(&more, 1 << 16);
+    buf_put_str(&more, modes[a->mode].text);
+    samples_write(&d->samples, &more);
+    tell(d, a, kind, view_skip(buf_view(&more), 2));
     buf_free(&more);
+}
+
+/* ---- addresses and upstreams ---- */
+
+/* Services with operations that share a place say the same of them. */
+static const struct service *speaker(const struct side *side) {
+    for (size_t i = 0; i < side->n; i++)
+        if (side->at[i]->operations)
+            return side->at[i];
+    return NULL;
+}
+
+static void tell_reach(struct diff *d, enum diff_kind kind, struct view example) {
+    struct asked a = {.trial = {.authority = d->authority, .method = VIEW("CONNECT"), .tls = true}};
+    for (; a.sandbox < d->sandboxes.n; a.sandbox++) {
+        a.trial.sandbox = d->sandboxes.at[a.sandbox];
+        for (int i = 0; i < 2; i++)
+            a.verdicts[i] = policy_judge_host(d->p[i], a.trial.sandbox, true, &d->authority);
+        if (a.verdicts[0].allow && a.verdicts[1].allow)
+            tell(d, &a, kind, example);
+    }
+}
+
+/* Of those who may connect in both policies. */
+static void compare_reach(struct diff *d) {
+    struct reach r[2];
+    for (int i = 0; i < 2; i++)
+        r[i] = (struct reach){d->p[i], speaker(&d->sides[i]), d->authority.port};
+    for (int newer = 1; newer >= 0 && r[0].service && r[1].service; newer--) {
+        struct buf example;
+        buf_init(&example, 1 << 12);
+        if (reach_is_wider(&r[!newer], &r[newer], &example))
+            tell_reach(d, newer ? DIFF_FURTHER : DIFF_NEARER, buf_view(&example));
+        buf_free(&example);
+    }
+}
+
+/* ---- what is the same in both ---- */
+
+/*
+ * A verdict at a place hangs on nothing but the services that cover it, how specific their hosts are there and which
+ * comes first (both of which break ties), and what blocks grant of their operations. So where all that is the
+ * same, so is each verdict (tests/unit/diff.c tries it by chance), and nobody needs to be asked.
+ */
+static void find_side(struct diff *d, int which) {
+    const struct policy *p = d->p[which];
+    struct side *side = &d->sides[which];
+    struct host_facts host = host_facts_of(&d->authority);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level, levels[SERVICES_MAX];
+    bool covers[SERVICES_MAX] = {false};
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
+        size_t i = h->service->index;
+        if (!covers[i] && service_covers_port(h->service, d->authority.port)) {
+            covers[i] = true;
+            levels[i] = level;
+        }
+    }
+    side->n = 0;
+    for (const struct service *s = p->services; s; s = s->next)
+        if (covers[s->index]) {
+            side->level[side->n] = levels[s->index];
+            side->at[side->n++] = s;
+        }
+}
+
+static bool sides_same(const struct diff *d,
+                       bool (*same)(const struct service *a, const struct service *b)) {
+    const struct side *a = &d->sides[0], *b = &d->sides[1];
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (a->level[i] != b->level[i] || !same(a->at[i], b->at[i]))
+            return false;
+    return true;
+}
+
+/* Whether both hold the operation, or neither does, and by the same limits. */
+static bool grants_same(const struct somebody *who, const struct operation *a,
+                        const struct operation *b) {
+    struct verdict v[2] = {{.operation = a}, {.operation = b}};
+    enum diff_kind kind;
+    bool holds[2];
+    for (int i = 0; i < 2; i++) {
+        holds[i] = who->known[i] && who_holds(&who->who[i], v[i].operation);
+        if (holds[i])
+            (void)judge_grants(&who->who[i], 0, &v[i]);
+    }
+    return holds[0] == holds[1] && (!holds[0] || !verdict_limits_differ(v, &kind));
+}
+
+static bool fares_alike(const struct diff *d, const struct somebody *who) {
+    for (size_t i = 0; i < d->sides[0].n; i++) {
+        const struct operation *a = d->sides[0].at[i]->operations,
+                               *b = d->sides[1].at[i]->operations;
+        for (; a && b; a = a->next, b = b->next)
+            if (!grants_same(who, a, b))
+                return false;
+    }
+    return true;
+}
+
+static bool observes(const struct diff *d) {
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < d->p[i]->n_grants; k++) {
+            const struct grant *g = policy_grant_at(d->p[i], k);
+            for (size_t n = 0; g && g->observe && n < d->sides[i].n; n++)
+                if (g->of == d->sides[i].at[n])
+                    return true;
+        }
+    return false;
+}
+
+/* False: the place is the same for everybody. */
+static bool part_sandboxes(struct diff *d) {
+    bool same = sides_same(d, service_same), alike = true;
+    if (same && d->same_blocks)
+        return false;
+    if (!d->sandboxes.whole)
+        not_whole(d, "names of sandboxes with several stars overlap");
+    for (size_t i = 0; i < d->sandboxes.n; i++) {
+        struct somebody *who = &d->who[i];
+        who->fares_alike = same && !d->observes && fares_alike(d, who);
+        alike = alike && who->fares_alike;
+    }
+    return !alike;
 }
 
 /* ---- all requests of a class ---- */
@@ -284,9 +315,9 @@ static void compare_sandbox(struct diff *d, struct asked *a) {
         if (!ask(d, a, 0) || !ask(d, a, 1))
             continue;
         d->result->requests++;
-        if (!differs(a->verdicts, &kind))
+        if (!verdicts_differ(a->verdicts, &kind))
             continue;
-        tell(d, a, kind);
+        tell_request(d, a, kind);
         if (a->mode == 0)
             return; /* the same with other credentials is no news */
     }
@@ -305,7 +336,8 @@ static void compare_target(struct diff *d, struct asked *a, struct view path, bo
     for (int tls = 1; tls >= 0; tls--) {
         a->trial.tls = tls == 1;
         for (a->sandbox = 0; a->sandbox < d->sandboxes.n && (tls || d->clear); a->sandbox++)
-            compare_sandbox(d, a);
+            if (!d->who[a->sandbox].fares_alike_in_class)
+                compare_sandbox(d, a);
     }
     d->failed = d->failed || !buf_ok(&target);
     buf_free(&target);
@@ -313,6 +345,53 @@ static void compare_target(struct diff *d, struct asked *a, struct view path, bo
 
 static bool concerns(const struct class_rule *r, uint64_t method) {
     return (r->rule->methods & method) != 0 || r->rule->any_method;
+}
+
+/* From the i-th on, of one policy. */
+static size_t next_rule(const struct path_class *c, size_t i, bool newer, uint64_t method) {
+    while (i < c->n_rules && (c->rules[i]->newer != newer || !concerns(c->rules[i], method)))
+        i++;
+    return i;
+}
+
+static size_t place_of(const struct side *side, const struct service *s) {
+    size_t i = 0;
+    while (side->at[i] != s)
+        i++;
+    return i;
+}
+
+static bool lines_same(const struct diff *d, const struct class_rule *a,
+                       const struct class_rule *b) {
+    return a->widely == b->widely && rule_same(a->rule, b->rule) &&
+           place_of(&d->sides[0], a->rule->service) == place_of(&d->sides[1], b->rule->service) &&
+           (a->widely || operation_same(a->rule->operation, b->rule->operation));
+}
+
+/* The same lines take these paths: who holds none of their operations is refused in both. For all, or for one. */
+static bool class_same(const struct diff *d, const struct path_class *c, uint64_t method,
+                       const struct somebody *who) {
+    size_t a = next_rule(c, 0, false, method), b = next_rule(c, 0, true, method);
+    while (a < c->n_rules && b < c->n_rules) {
+        const struct class_rule *old = c->rules[a], *new = c->rules[b];
+        if (who ? !old->widely && !grants_same(who, old->rule->operation, new->rule->operation)
+                : !lines_same(d, old, new))
+            return false;
+        a = next_rule(c, a + 1, false, method);
+        b = next_rule(c, b + 1, true, method);
+    }
+    return a == c->n_rules && b == c->n_rules;
+}
+
+/* False: the class is the same for everybody. */
+static bool part_sandboxes_in_class(struct diff *d, const struct path_class *c, uint64_t method) {
+    bool same = d->same_heads && !d->observes && class_same(d, c, method, NULL), alike = true;
+    for (size_t i = 0; i < d->sandboxes.n; i++) {
+        struct somebody *who = &d->who[i];
+        who->fares_alike_in_class = who->fares_alike || (same && class_same(d, c, method, who));
+        alike = alike && who->fares_alike_in_class;
+    }
+    return !alike;
 }
 
 /* False where neither policy could allow anything. */
@@ -336,6 +415,8 @@ static void compare_class(struct diff *d, const struct path_class *c, uint64_t m
     for (size_t i = 0; a.trial.method.n == 0; i++)
         if ((method_bit(method_at(i)) & methods) != 0)
             a.trial.method = method_at(i);
+    if (!part_sandboxes_in_class(d, c, method_bit(a.trial.method)))
+        return;
     bool allowed = sample(d, c, method_bit(a.trial.method)), root = c->path.n == 1;
     for (size_t round = 0; allowed && !d->failed && samples_next(&d->samples, &round);) {
         if (!samples_request(&d->samples, d->p[0], &d->requests[0]) ||
@@ -359,26 +440,57 @@ static void add_rules(struct diff *d, const struct rule *r, bool widely, bool ne
     }
 }
 
-static bool covers(const struct service *s, const struct authority *a) {
-    struct host_facts host = host_facts_of(a);
-    const struct host_rule *h = s->hosts;
-    while (h && !host_pattern_match(&h->pattern, &host))
-        h = h->next;
-    return h && (a->port == 0 || service_covers_port(s, a->port));
+/* What stands for "anything else" must not be what somebody wrote. */
+static const char stranger_text[] =
+    "a policy has the text zq9 or 70007, which stands for anything else here";
+
+static bool is_stranger(struct view v) {
+    return view_search(v, VIEW("zq9")) < v.n || view_search(v, VIEW("ZQ9")) < v.n ||
+           view_search(v, VIEW("70007")) < v.n;
+}
+
+static bool rules_name_strangers(const struct rule *r) {
+    bool found = false;
+    for (; r && !found; r = r->next) {
+        found = is_stranger(r->path.text);
+        for (const struct condition *c = r->conditions; c; c = c->next) {
+            found = found || is_stranger(c->name) || is_stranger(c->test.glob);
+            for (size_t i = 0; i < c->test.n_values; i++)
+                found = found || is_stranger(c->test.values[i].text);
+            for (size_t i = 0; i < c->n_names; i++)
+                found = found || is_stranger(c->names[i]);
+        }
+    }
+    return found;
+}
+
+static void look_for_strangers(struct diff *d, const struct service *s) {
+    bool found = rules_name_strangers(s->nevers);
+    for (const struct operation *o = s->operations; o; o = o->next)
+        found = found || rules_name_strangers(o->rules);
+    if (found)
+        not_whole(d, stranger_text);
+}
+
+static void look_for_bodies(struct diff *d, const struct service *s) {
+    for (const struct credential *c = s->credentials; c; c = c->next)
+        if (place_is_in_body(c->place.place))
+            not_whole(d, "credentials in bodies are not compared");
 }
 
 static void gather_rules(struct diff *d) {
     d->n_rules = d->n_allowing = 0;
     d->clear = false;
     for (int i = 0; i < 2; i++)
-        for (const struct service *s = d->p[i]->services; s; s = s->next) {
-            if (!covers(s, &d->authority))
-                continue;
+        for (size_t k = 0; k < d->sides[i].n; k++) {
+            const struct service *s = d->sides[i].at[k];
             d->clear = d->clear || s->tls == SERVICE_CLEAR;
             if (s->encoded_slash)
                 not_whole(d, "paths with encoded slashes are not compared");
             if (s->parameters)
                 not_whole(d, "paths with parameters are not compared");
+            look_for_strangers(d, s);
+            look_for_bodies(d, s);
             add_rules(d, s->nevers, true, i == 1);
             for (const struct operation *o = s->operations; o; o = o->next)
                 add_rules(d, o->rules, false, i == 1);
@@ -401,6 +513,13 @@ static void part_methods(struct diff *d) {
 
 static void compare_place(struct diff *d) {
     struct path_classes classes;
+    for (int i = 0; i < 2; i++)
+        find_side(d, i);
+    compare_reach(d);
+    d->observes = observes(d);
+    d->same_heads = sides_same(d, service_head_same);
+    if (!part_sandboxes(d))
+        return;
     gather_rules(d);
     if (d->n_allowing == 0 && !d->observes)
         return;
@@ -415,16 +534,22 @@ static void compare_place(struct diff *d) {
     path_classes_free(&classes);
 }
 
+static bool covers(const struct service *s, const struct host_facts *host) {
+    const struct host_rule *h = s->hosts;
+    while (h && !host_pattern_match(&h->pattern, host))
+        h = h->next;
+    return h != NULL;
+}
+
 /* The ports of services with operations at this host. */
 static void compare_host(struct diff *d, const struct authority *host) {
     uint16_t done[2 * PORTS_MAX * 16];
-    struct authority any = *host;
+    struct host_facts facts = host_facts_of(host);
     size_t n = 0;
-    any.port = 0;
     d->authority = *host;
     for (int i = 0; i < 2; i++)
         for (const struct service *s = d->p[i]->services; s; s = s->next) {
-            for (size_t k = 0; s->operations && covers(s, &any) && k < s->n_ports; k++) {
+            for (size_t k = 0; s->operations && covers(s, &facts) && k < s->n_ports; k++) {
                 size_t seen = 0;
                 while (seen < n && done[seen] != s->ports[k])
                     seen++;
@@ -442,71 +567,23 @@ static void compare_host(struct diff *d, const struct authority *host) {
 
 /* ---- all of it ---- */
 
-/* What stands for "anything else" must not be what somebody wrote. */
-static bool is_stranger(struct view v) {
-    return view_search(v, VIEW("zq9")) < v.n || view_search(v, VIEW("ZQ9")) < v.n ||
-           view_search(v, VIEW("70007")) < v.n;
-}
-
-static bool rules_name_strangers(const struct rule *r) {
-    bool found = false;
-    for (; r && !found; r = r->next) {
-        found = is_stranger(r->path.text);
-        for (const struct condition *c = r->conditions; c; c = c->next) {
-            found = found || is_stranger(c->name) || is_stranger(c->test.glob);
-            for (size_t i = 0; i < c->test.n_values; i++)
-                found = found || is_stranger(c->test.values[i].text);
-            for (size_t i = 0; i < c->n_names; i++)
-                found = found || is_stranger(c->names[i]);
-        }
-    }
-    return found;
-}
-
-static bool service_names_strangers(const struct service *s) {
-    bool found = rules_name_strangers(s->nevers);
-    for (const struct host_rule *h = s->hosts; h; h = h->next)
-        found = found || is_stranger(h->text);
-    for (const struct operation *o = s->operations; o; o = o->next)
-        found = found || rules_name_strangers(o->rules);
-    return found;
-}
-
-static void look_for_strangers(struct diff *d, const struct policy *p) {
+static void look_for_strange_names(struct diff *d, const struct policy *p) {
     bool found = false;
     for (const struct sandbox *s = p->sandboxes; s; s = s->next)
         found = found || is_stranger(s->name);
     for (const struct service *s = p->services; s; s = s->next)
-        found = found || service_names_strangers(s);
+        for (const struct host_rule *h = s->hosts; h; h = h->next)
+            found = found || is_stranger(h->text);
     if (found)
-        not_whole(d, "a policy has the text zq9 or 70007, which stands for anything else here");
+        not_whole(d, stranger_text);
 }
 
-/* What is asked of an address is no part of a verdict. */
-static bool reaches_more(const struct policy *before, const struct policy *after) {
-    for (const struct service *s = after->services; s; s = s->next)
-        for (const struct service *o = before->services; s->operations && o; o = o->next)
-            if (o->operations && services_share_port(s, o) && services_share_host(s, o) &&
-                !service_reaches_no_more(s, o))
-                return true;
-    return false;
-}
-
-static void look_for_limits(struct diff *d) {
-    struct view names[2];
-    struct position at;
-    for (int i = 0; i < 2; i++) {
-        look_for_strangers(d, d->p[i]);
-        d->observes = d->observes || policy_observes(d->p[i], 0, &names[0], &names[1], &at);
-        for (const struct service *s = d->p[i]->services; s; s = s->next)
-            for (const struct credential *c = s->credentials; c; c = c->next)
-                if (c->place.place == PLACE_JSON || c->place.place == PLACE_FORM)
-                    not_whole(d, "credentials in bodies are not compared");
-    }
-    if (reaches_more(d->p[0], d->p[1]))
-        not_whole(d, "a service has further ranges, or other words on addresses or its upstream");
-    if (!d->sandboxes.whole)
-        not_whole(d, "names of sandboxes with several stars overlap");
+static int find_somebodies(struct diff *d) {
+    d->who = arena_array(&d->arena, d->sandboxes.n + 1, sizeof *d->who);
+    for (size_t k = 0; d->who && k < d->sandboxes.n; k++)
+        for (int i = 0; i < 2; i++)
+            d->who[k].known[i] = who_find(d->p[i], d->sandboxes.at[k], &d->who[k].who[i]);
+    return d->who ? 0 : ERR_MEMORY;
 }
 
 static int begin(struct diff *d) {
@@ -516,10 +593,12 @@ static int begin(struct diff *d) {
     if (!d->rules || !d->keys || diff_hosts_find(d->p, &d->arena, &d->hosts) != 0 ||
         diff_sandboxes_find(d->p, &d->arena, &d->sandboxes) != 0)
         return ERR_MEMORY;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         buf_init(&d->requests[i].query, 1 << 15);
-    look_for_limits(d);
-    return 0;
+        look_for_strange_names(d, d->p[i]);
+    }
+    d->same_blocks = blocks_same(d->p[0], d->p[1]);
+    return find_somebodies(d);
 }
 
 int policy_diff(const struct policy *before, const struct policy *after,

@@ -3,7 +3,8 @@
  *
  * Computed on the rules: hosts, ports, methods, paths, conditions, credentials and sandboxes are
  * parted into classes that no rule of either policy tells apart, and one request of each class is put to
- * the evaluator with both policies. So whatever is found is an example that both confirm, and where nothing
+ * the evaluator with both policies, but where the services, lines and grants that have a say are the same in
+ * both. So whatever is found is an example that both confirm, and where nothing
  * is found and the result is `whole`, there is nothing (within docs/policy.md, "What diff compares").
  */
 #ifndef POLICY_DIFF_H
@@ -19,13 +20,16 @@ enum diff_kind {
     DIFF_READ,       /* the other way round */
     DIFF_LAXER,      /* its grant has fewer or wider limits, or its splice a wider budget */
     DIFF_STRICTER,   /* its grant has other limits */
+    DIFF_FURTHER,    /* its host may be at further addresses, or show something else */
+    DIFF_NEARER,     /* the other way round */
+    DIFF_KINDS,
 };
 
 struct diff_found {
     enum diff_kind kind;
     struct view sandbox;
-    struct view method, url;
-    struct view more; /* what else the request is: its credential, fields, body */
+    struct view method, url; /* of a connection: "CONNECT" */
+    struct view more;        /* what else the request is: its credential, fields, body, address */
     struct verdict before, after;
 };
 
@@ -33,7 +37,7 @@ enum { DIFFERENCES_MAX = 1000 };
 
 struct diff_result {
     size_t requests; /* that were put to both */
-    size_t found[DIFF_STRICTER + 1];
+    size_t found[DIFF_KINDS];
     bool whole;
     const char *why; /* not whole: a sentence fragment */
 };

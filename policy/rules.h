@@ -242,8 +242,6 @@ MUST_USE int policy_try(const struct policy *p, struct policy_errors *errors);
 /* check.c: whether some host and port is covered by both. */
 const struct host_rule *services_share_host(const struct service *a, const struct service *b);
 bool services_share_port(const struct service *a, const struct service *b);
-/* check.c: whether s asks of addresses and upstreams what `than` does, and has no further ranges. */
-bool service_reaches_no_more(const struct service *s, const struct service *than);
 bool service_covers_port(const struct service *s, uint16_t port);
 /* Whether its operations may have paths with what this one has: `path allow`. */
 bool service_allows_path(const struct service *s, const struct target *t);

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "policy/diff.h"
+#include "policy/diff_same.h"
 #include "policy/errors.h"
 #include "policy/trial.h"
 
@@ -146,7 +147,7 @@ static void make_request(struct request *r) {
 /* ---- the property ---- */
 
 struct seen {
-    size_t n[DIFF_STRICTER + 1];
+    size_t n[DIFF_KINDS];
 };
 
 static void on_found(void *ctx, const struct diff_found *f) {
@@ -234,7 +235,7 @@ static void check(const char *before, const char *after, size_t allowed, size_t 
     if (!r.whole)
         fail_msg("not whole: %s", r.why);
     size_t more = 0;
-    for (int kind = DIFF_CREDENTIAL; kind <= DIFF_STRICTER; kind++)
+    for (int kind = DIFF_CREDENTIAL; kind < DIFF_KINDS; kind++)
         more += r.found[kind];
     if (r.found[DIFF_ALLOWED] != allowed || r.found[DIFF_DENIED] != denied || more != other)
         fail_msg("%zu, %zu, %zu for\n%s---\n%s", r.found[DIFF_ALLOWED], r.found[DIFF_DENIED], more,
@@ -374,25 +375,173 @@ static void credentials_grants_and_limits_are_compared(void **state) {
     check(K(R, ""), K(R, "") "sandbox ci-x { }\nsandbox o { grant a r }\n", 1, 1, 0);
 }
 
+#define A(lines) "service a { host a.test; " lines " }\nsandbox w { grant a all }\n"
+
+/* A service that is too much to compare, under another name or at another host as it is wished. */
+#define LONG(name, host, more)                                                                     \
+    "service " name " { host " host "; path allow parameters; credential k { in json /k }\n"       \
+    "operation r { POST /x/zq9 { query a in [1, 2, 3, 4, 5, 6, 7, 8]; query b in "                 \
+    "[1, 2, 3, 4, 5, 6, 7, 8]; query c in [1, 2, 3, 4, 5, 6, 7, 8] } }\n" more " }\n"
+#define ALL "sandbox w { grant long all; grant a r }\n"
+#define SHORT(lines) "service a { host a.test; operation r { " lines " } }\n"
+
+static void what_is_the_same_in_both_needs_no_comparing(void **state) {
+    (void)state;
+    check(LONG("long", "l.test", "") SHORT("GET /") ALL,
+          LONG("long", "l.test", "") SHORT("GET /") ALL, 0, 0, 0);
+    check(LONG("long", "l.test", "") SHORT("GET /") ALL,
+          SHORT("GET /; GET /x") LONG("long", "l.test", "") ALL, 1, 0, 0);
+    check(LONG("long", "l.test", "") SHORT("GET /; GET /x") ALL,
+          LONG("long", "l.test", "# comment\n") SHORT("GET /") ALL, 0, 1, 0);
+    /* others come and go */
+    check(LONG("long", "l.test", "") SHORT("GET /") ALL,
+          LONG("long", "l.test", "") SHORT("GET /") ALL "sandbox v { grant a r }", 1, 0, 0);
+    check(LONG("long", "l.test", "") SHORT("GET /") ALL,
+          LONG("long", "l.test", "") SHORT("GET /") "sandbox w { grant long all }", 0, 1, 0);
+    /* of the same service other paths */
+    check(
+        A("operation r { POST /l { query a in [1, 2, 3, 4, 5, 6, 7]; query b in [1, 2, 3, 4, 5, 6, "
+          "7]; query c in [1, 2, 3, 4, 5, 6, 7] } }; operation w { GET /m }"),
+        A("operation r { POST /l { query a in [1, 2, 3, 4, 5, 6, 7]; query b in [1, 2, 3, 4, 5, 6, "
+          "7]; query c in [1, 2, 3, 4, 5, 6, 7] } }; operation w { GET /m; GET /n }"),
+        1, 0, 0);
+    /* globs that overlap, left alone */
+    check(SHORT("GET /") "sandbox a*b* { grant a r }\nsandbox *b { grant a r }\n",
+          "# once more\n" SHORT("GET /") "sandbox a*b* { grant a r }\nsandbox *b { grant a r }\n",
+          0, 0, 0);
+}
+
+/* Each in one of two services that else are the same: it must not pass for the same. */
+static void no_word_of_a_service_is_overlooked(void **state) {
+    (void)state;
+    static const char *const lines[][2] = {
+        {"operation r { GET / }", "operation r { GET /x }"},
+        {"operation r { GET / }", "operation r { HEAD / }"},
+        {"operation r { GET /* }", "operation r { GET /** }"},
+        {"operation r { GET /a }", "operation r { GET /a/ }"},
+        {"operation r { GET / { query a is 1 } }", "operation r { GET / { query a is 2 } }"},
+        {"operation r { GET / { query a is 1 } }", "operation r { GET / { no query a is 1 } }"},
+        {"operation r { GET / { query a is 1 } }", "operation r { GET / { header a is 1 } }"},
+        {"operation r { GET / { query a } }", "operation r { GET / { query a; query only } }"},
+        {"operation r { GET / websocket }", "operation r { GET / }"},
+        {"operation r { POST / { content-type a/b } }",
+         "operation r { POST / { content-type a/c } }"},
+        {"operation r { POST / { body at most 5 } }", "operation r { POST / { body at most 6 } }"},
+        {"operation r { POST / { body /a is 5 } }", "operation r { POST / { body /b is 5 } }"},
+        {"operation r { POST / mcp tools/call [a] }", "operation r { POST / mcp tools/call [b] }"},
+        {"operation r { POST / graphql query [a] }", "operation r { POST / graphql mutation [a] }"},
+        {"operation r { POST / jsonrpc [a] }", "operation r { POST / jsonrpc [b] }"},
+        {"operation r { GET / }; never { * /a }", "operation r { GET / }; never { * /b }"},
+        {"operation r { GET / }; limit body 5", "operation r { GET / }; limit body 6"},
+        {"operation r { GET / }; accept any", "operation r { GET / }"},
+        {"operation r { GET / }; accept cookies", "operation r { GET / }"},
+        {"operation r { GET / }; accept destinations", "operation r { GET / }"},
+        {"operation r { GET / }; accept ours or none", "operation r { GET / }"},
+        {"operation r { GET / }; clear", "operation r { GET / }"},
+        {"operation r { GET / }; path allow parameters", "operation r { GET / }"},
+        {"operation r { GET / }; path allow encoded-slash", "operation r { GET / }"},
+        {"operation r { GET / }; never all", "operation r { GET / }"},
+        {"operation r anonymous { GET / }", "operation r { GET / }"},
+        {"operation r { GET / }; upstream client-certificate x", "operation r { GET / }"},
+        {"operation r { GET / }; operation w { PUT / }", "operation r { GET / }"},
+        {"operation r { GET / }; operation w { GET /w }",
+         "operation r { GET / }; operation w preset write { GET /w }"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        char text[2][512];
+        struct policy *p[2];
+        for (int k = 0; k < 2; k++) {
+            bool bare = strstr(lines[i][0], "clear") || strstr(lines[i][0], "accept any");
+            snprintf(text[k], sizeof text[k], "service a { host a.test; %s %s }\n",
+                     bare ? "" : "credential k { in header x-a };", lines[i][k]);
+            p[k] = load(text[k]);
+        }
+        const struct service *a = policy_service_at(p[0], 0), *b = policy_service_at(p[1], 0);
+        if (service_same(a, b) || service_same(b, a) || !service_same(a, a))
+            fail_msg("%s and %s", lines[i][0], lines[i][1]);
+        policy_free(p[0]);
+        policy_free(p[1]);
+    }
+}
+
+#define PIN "00000000000000000000000000000000000000000000000000000000000000"
+
+static void what_addresses_and_upstreams_are_asked_for_is_compared(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *after;
+        size_t further, nearer;
+    } pairs[] = {
+        {"", "range 10.0.0.0/8", 1, 0},
+        {"range 10.0.0.0/8", "", 0, 1},
+        {"range 10.0.0.0/8", "range 10.1.0.0/16", 0, 1},
+        {"range 10.0.0.0/8", "range 10.0.0.0/9 10.128.0.0/9", 0, 0},
+        {"range 10.0.0.0/9 10.128.0.0/9", "range 10.0.0.0/8", 0, 0},
+        {"range 10.0.0.0/9 10.128.0.0/10", "range 10.0.0.0/8", 1, 0},
+        {"range 10.0.0.0/8", "range fd00::/8", 1, 1},
+        {"range 169.254.0.0/16", "range 169.254.169.254", 1, 1},
+        {"country FR DE", "country FR", 0, 1},
+        {"country FR DE", "country DE FR", 0, 0},
+        {"", "country FR", 0, 1},
+        {"country FR", "country not DE", 1, 0},
+        {"country not DE", "country not DE FR", 0, 1},
+        {"asn 64500", "asn 64500 64501", 1, 0},
+        {"asn 64500", "asn 64500; country FR", 0, 1},
+        {"upstream ca a.pem", "", 1, 1},
+        {"upstream ca a.pem", "upstream ca b.pem", 1, 1},
+        {"upstream pin sha256:" PIN "00", "", 1, 0},
+        {"upstream pin sha256:" PIN "00", "upstream pin sha256:" PIN "01", 1, 1},
+        {"}\nservice n { host 10.0.0.1; never all", "", 0, 0},
+        {"range 10.0.0.0/8 }\nservice n { host 10.0.0.1; never all", "range 10.0.0.0/8", 1, 0},
+        {"range 10.0.0.0/8 }\nservice n { host 10.0.0.1; port 80; never all", "range 10.0.0.0/8", 0,
+         0},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        char text[2][512];
+        struct policy *p[2];
+        struct diff_result r;
+        for (int k = 0; k < 2; k++) {
+            snprintf(
+                text[k], sizeof text[k],
+                "service a { host a.test; operation r { GET / }\n%s }\nsandbox w { grant a all }\n",
+                k ? pairs[i].after : pairs[i].before);
+            p[k] = load(text[k]);
+        }
+        assert_int_equal(policy_diff(p[0], p[1], nothing, NULL, &r), 0);
+        if (!r.whole || r.found[DIFF_FURTHER] != pairs[i].further ||
+            r.found[DIFF_NEARER] != pairs[i].nearer || r.found[DIFF_ALLOWED] > 0)
+            fail_msg("%s, then %s: %zu further, %zu nearer", pairs[i].before, pairs[i].after,
+                     r.found[DIFF_FURTHER], r.found[DIFF_NEARER]);
+        policy_free(p[0]);
+        policy_free(p[1]);
+    }
+}
+
 static void what_is_not_compared_is_told(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "service a { host a.test; path allow parameters; operation r { GET / } }\nsandbox w { "
+        "service a { host a.test; path allow parameters; operation r { GET %s } }\nsandbox w { "
         "grant a r }\n",
-        "service a { host a.test; path allow encoded-slash; operation r { GET / } }\nsandbox w { "
+        "service a { host a.test; path allow encoded-slash; operation r { GET %s } }\nsandbox w { "
         "grant a r }\n",
-        "service a { host a.test; credential k { in json /k }; operation r { GET / } }\nsandbox w "
+        "service a { host a.test; credential k { in json /k }; operation r { GET %s } }\nsandbox w "
         "{ grant a r }\n",
-        "service a { host a.test; operation r { GET /x/zq9 } }\nsandbox w { grant a r }\n",
-        "service a { host zq9.test; operation r { GET / } }\nsandbox w { grant a r }\n",
+        "service a { host a.test; operation r { GET /x/zq9; GET %s } }\nsandbox w { grant a r }\n",
+        "service a { host zq9.test; operation r { GET %s } }\nsandbox w { grant a r }\n",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct policy *p = load(texts[i]);
+        char text[2][512];
+        struct policy *p[2];
         struct diff_result r;
-        assert_int_equal(policy_diff(p, p, nothing, NULL, &r), 0);
-        assert_false(r.whole);
-        assert_non_null(r.why);
-        policy_free(p);
+        for (int k = 0; k < 2; k++) {
+            snprintf(text[k], sizeof text[k], texts[i], k ? "/a" : "/b");
+            p[k] = load(text[k]);
+        }
+        assert_int_equal(policy_diff(p[0], p[1], nothing, NULL, &r), 0);
+        if (r.whole || !r.why)
+            fail_msg("whole: %s", texts[i]);
+        policy_free(p[0]);
+        policy_free(p[1]);
     }
 }
 
@@ -404,6 +553,9 @@ int main(void) {
         cmocka_unit_test(each_kind_of_rule_is_compared),
         cmocka_unit_test(that_requests_are_no_longer_read_is_a_difference_of_its_own),
         cmocka_unit_test(credentials_grants_and_limits_are_compared),
+        cmocka_unit_test(what_is_the_same_in_both_needs_no_comparing),
+        cmocka_unit_test(no_word_of_a_service_is_overlooked),
+        cmocka_unit_test(what_addresses_and_upstreams_are_asked_for_is_compared),
         cmocka_unit_test(what_is_not_compared_is_told),
         cmocka_unit_test(what_changes_by_chance_is_found_by_diff),
     };

@@ -9,12 +9,13 @@
 
 /*
  * Appends the absolute path, with a NUL, of each socket that is bound in this network namespace, of
- * each that an environment variable names, and of those that well-known agents have below the home
- * directory. Some may not exist. ERR_SYSTEM, ERR_LIMIT.
+ * every other socket in the folders of those, of each that an environment variable names, and of those
+ * that well-known agents have below the home directory. Some may not exist. What was bound by a name
+ * without its folder is found in the folders that processes are in. ERR_SYSTEM, ERR_LIMIT.
  */
 MUST_USE int host_sockets(struct buf *out);
-/* Of one text: lines of /proc/net/unix. Pure. */
-void host_sockets_read(struct view text, struct buf *out);
+/* Of one text: lines of /proc/net/unix; relative gets the names that are no absolute paths. Pure. */
+void host_sockets_read(struct view text, struct buf *out, struct buf *relative);
 /* Of one variable's value: a path, or a list of addresses such as "unix:path=/a,guid=1;unix:///b". Pure. */
 void host_sockets_named(struct view value, struct buf *out);
 

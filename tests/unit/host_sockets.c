@@ -7,8 +7,11 @@
 
 #include "run/host_sockets.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -29,11 +32,14 @@ static void bound_sockets_are_read_from_the_kernels_table(void **state) {
         "ffff8883: 00000002 00000000 00010000 0001 01 34567 @abstract\n"
         "ffff8884: 00000002 00000000 00000000 0002 01     7 /home/a b/agent\n"
         "ffff8885: 00000002 00000000 00010000 0005 01 45678 relative";
-    struct buf out;
+    struct buf out, relative;
     (void)state;
     buf_init(&out, 4096);
-    host_sockets_read(view_of(table, sizeof table - 1), &out);
+    buf_init(&relative, 4096);
+    host_sockets_read(view_of(table, sizeof table - 1), &out, &relative);
     CHECK(&out, "/run/docker.sock\0/home/a b/agent");
+    CHECK(&relative, "relative");
+    buf_free(&relative);
     buf_free(&out);
 }
 
@@ -57,23 +63,50 @@ static void variables_name_sockets_in_many_ways(void **state) {
     buf_free(&out);
 }
 
-static void a_socket_that_is_bound_now_is_found(void **state) {
-    char path[] = "/tmp/host-sockets-XXXXXX";
+/* Binds a socket at a name below folder; the descriptor. */
+static int bound(const char *folder, const char *name) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
-    struct buf out;
-    (void)state;
-    assert_non_null(mkdtemp(path));
-    strcat(strcpy(at.sun_path, path), "/s");
+    snprintf(at.sun_path, sizeof at.sun_path, "%s%s", folder, name);
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    return fd;
+}
+
+static void is_found(const char *folder, const char *name) {
+    char path[64];
+    struct buf out;
+    int n = snprintf(path, sizeof path, "%s%s", folder, name);
     buf_init(&out, 1 << 20);
     assert_int_equal(host_sockets(&out), 0);
-    assert_true(view_search(buf_view(&out), view_of(at.sun_path, strlen(at.sun_path) + 1)) <
-                buf_len(&out));
+    assert_true(view_search(buf_view(&out), view_of(path, (size_t)n + 1)) < buf_len(&out));
     buf_free(&out);
-    close(fd);
-    unlink(at.sun_path);
-    rmdir(path);
+}
+
+static void a_socket_that_is_bound_now_is_found(void **state) {
+    char folder[] = "/tmp/host-sockets-XXXXXX", home[PATH_MAX], path[64], other[64];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    int fds[] = {bound(folder, "/s"), bound(folder, "/renamed"), bound(folder, "/linked"), -1};
+    snprintf(path, sizeof path, "%s/renamed", folder);
+    snprintf(other, sizeof other, "%s/other", folder);
+    assert_int_equal(rename(path, other), 0);
+    snprintf(path, sizeof path, "%s/linked", folder);
+    snprintf(other, sizeof other, "%s/link", folder);
+    assert_int_equal(link(path, other), 0);
+    assert_non_null(getcwd(home, sizeof home));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(mkdir("below", 0700), 0);
+    fds[3] = bound("below", "/relative");
+    static const char *const names[] = {"/s", "/other", "/link", "/linked", "/below/relative"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        is_found(folder, names[i]);
+        assert_int_equal(unlink(names[i] + 1), 0);
+    }
+    assert_int_equal(rmdir("below"), 0);
+    assert_int_equal(chdir(home), 0);
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
+        close(fds[i]);
+    rmdir(folder);
 }
 
 int main(void) {

@@ -45,21 +45,22 @@ static bool refuse(scmp_filter_ctx filter, int error, int call) {
     return seccomp_rule_add(filter, SCMP_ACT_ERRNO((unsigned)error), call, 0) == 0;
 }
 
-static bool refuse_families(scmp_filter_ctx filter) {
+static bool refuse_families(scmp_filter_ctx filter, int call) {
     for (unsigned family = 0; family < AF_MAX; family++) {
         bool permitted =
             family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK;
-        if (!permitted && !refuse_value(filter, EAFNOSUPPORT, SCMP_SYS(socket), 0, family))
+        if (!permitted && !refuse_value(filter, EAFNOSUPPORT, call, 0, family))
             return false;
     }
     /* Those that a later kernel adds. */
     const struct scmp_arg_cmp later = {.arg = 0, .op = SCMP_CMP_GE, .datum_a = AF_MAX};
-    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), SCMP_SYS(socket), 1,
-                                  &later) == 0;
+    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), call, 1, &later) == 0;
 }
 
 static bool refuse_all(scmp_filter_ctx filter) {
-    return refuse_families(filter) && refuse_value(filter, EPERM, SCMP_SYS(ioctl), 1, TIOCSTI) &&
+    return refuse_families(filter, SCMP_SYS(socket)) &&
+           refuse_families(filter, SCMP_SYS(socketpair)) &&
+           refuse_value(filter, EPERM, SCMP_SYS(ioctl), 1, TIOCSTI) &&
            refuse_value(filter, EPERM, SCMP_SYS(ioctl), 1, TIOCLINUX) &&
            refuse(filter, ENOSYS, SCMP_SYS(io_uring_setup)) &&
            refuse(filter, ENOSYS, SCMP_SYS(add_key)) &&

@@ -108,6 +108,34 @@ static int find_hidden(const char *directory, struct buf *out) {
     return result == 0 ? 0 : run_say("the sockets of this system: %s", err_text(result));
 }
 
+/* Without links in them, as those of --bind are. What does not exist stays as it is. */
+static int resolve_hidden(struct run_options *o) {
+    char real[PATH_MAX];
+    struct buf resolved;
+    buf_init(&resolved, RUN_HIDDEN_MAX);
+    struct view rest = buf_view(&o->hidden);
+    while (rest.n > 0) {
+        const char *path = (const char *)view_cut(&rest, 0).p;
+        put_path(realpath(path, real) ? real : path, &resolved);
+    }
+    buf_free(&o->hidden);
+    o->hidden = resolved;
+    return buf_ok(&o->hidden) ? 0 : run_say("there is too much to be hidden");
+}
+
+/* Those that begin later would have their keys in it. */
+static int check_binds(const struct run_options *o, const char *directory) {
+    char real[PATH_MAX], place[RUN_PLACE_MAX];
+    if (!realpath(directory, real))
+        return run_say("%s: %s", directory, strerror(errno));
+    for (size_t i = 0; i < o->plan.n_binds; i++)
+        if (run_bind_place(&o->plan.binds[i], real, place))
+            return run_say("--bind %s: sandboxes keep what is theirs in it (%s); a folder in it "
+                           "can be shown",
+                           o->plan.binds[i].from, real);
+    return 0;
+}
+
 /* What is written into it would decide the next time. */
 static int keep_read_only(struct run_plan *plan, const char *path) {
     if (!*path)
@@ -234,8 +262,8 @@ static int start(struct server *s, const struct run_options *o, struct launch *l
 
 static int run_served(struct server *s, struct run_options *o, int *status) {
     struct launch l;
-    if (server_make(s, o) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
-        keep_read_only(&o->plan, o->settings) != 0)
+    if (server_make(s, o) != 0 || resolve_hidden(o) != 0 || check_binds(o, s->directory) != 0 ||
+        keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
     return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;

@@ -102,6 +102,25 @@ int cover_show(int fd, const char *path) {
     return result;
 }
 
+static bool is_mounted(const char *path) {
+    struct statx st;
+    return statx(AT_FDCWD, path, 0, 0, &st) == 0 && (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+int cover_pin(const char *path) {
+    char at[PATH_MAX];
+    snprintf(at, sizeof at, "%s", path);
+    bool movable = access("/", W_OK) == 0;
+    for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (movable && !is_mounted(at) && mount(at, at, NULL, MS_BIND | MS_REC, NULL) != 0)
+            return -1;
+        movable = access(at, W_OK) == 0;
+        *slash = '/';
+    }
+    return 0;
+}
+
 int cover_read_only(const char *path) {
     struct mount_attr attributes = {.attr_set = MOUNT_ATTR_RDONLY};
     /* A mount of its own first, so that only what is below path changes. */

@@ -20,6 +20,8 @@ bool cover_has(const char *path);
 int cover_make_folder(const char *path);
 /* A symbolic link at path, only in a folder that cover_folder made. */
 int cover_link(const char *to, const char *path);
+/* The folders above path that could be renamed, so that another lay there, cannot be any more: each becomes a mount. */
+int cover_pin(const char *path);
 /* Everything at path becomes read-only, as far as it is mounted now. */
 int cover_read_only(const char *path);
 

@@ -107,17 +107,23 @@ static int cover_shared(void) {
 
 /* ---- what is hidden ---- */
 
+static int cannot_hide(const char *path) {
+    return run_say("%s cannot be hidden: %s", path, strerror(errno));
+}
+
+static int hide_folder(const char *path) {
+    return cover_pin(path) == 0 ? cover_folder(path, 0555) : -1;
+}
+
 /* What the user cannot reach is not there for the command either. */
 static int hide(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0)
-        return 0;
-    int result = S_ISDIR(st.st_mode) ? cover_folder(path, 0555)
-                                     : mount("/dev/null", path, NULL, MS_BIND, NULL);
+        return errno == ENAMETOOLONG ? cannot_hide(path) : 0;
+    int result =
+        S_ISDIR(st.st_mode) ? hide_folder(path) : mount("/dev/null", path, NULL, MS_BIND, NULL);
     /* It may have ended meanwhile. */
-    return result == 0 || errno == ENOENT
-               ? 0
-               : run_say("%s cannot be hidden: %s", path, strerror(errno));
+    return result == 0 || errno == ENOENT ? 0 : cannot_hide(path);
 }
 
 static int hide_all(const struct run_plan *plan) {
@@ -130,10 +136,29 @@ static int hide_all(const struct run_plan *plan) {
 
 /* ---- --ro and --bind ---- */
 
+static int narrow_at(const char *path) {
+    return cover_pin(path) == 0 && cover_read_only(path) == 0
+               ? 0
+               : run_say("--ro %s: %s", path, strerror(errno));
+}
+
 static int narrow(const struct run_plan *plan) {
     for (size_t i = 0; i < plan->n_read_only; i++)
-        if (cover_read_only(plan->read_only[i]) != 0)
-            return run_say("--ro %s: %s", plan->read_only[i], strerror(errno));
+        if (narrow_at(plan->read_only[i]) != 0)
+            return -1;
+    return 0;
+}
+
+/* What is hidden or read-only inside of what a bind shows is so there too. */
+static int cover_in_bind(const struct run_plan *plan, const struct run_bind *bind) {
+    char place[RUN_PLACE_MAX];
+    struct view rest = plan->hidden;
+    for (size_t i = 0; i < plan->n_read_only; i++)
+        if (run_bind_place(bind, plan->read_only[i], place) && narrow_at(place) != 0)
+            return -1;
+    while (rest.n > 0)
+        if (run_bind_place(bind, (const char *)view_cut(&rest, 0).p, place) && hide(place) != 0)
+            return -1;
     return 0;
 }
 
@@ -147,10 +172,13 @@ static int keep_binds(const struct run_plan *plan, int fds[]) {
 }
 
 static int show_binds(const struct run_plan *plan, const int fds[]) {
-    for (size_t i = 0; i < plan->n_binds; i++)
+    for (size_t i = 0; i < plan->n_binds; i++) {
         if (cover_show(fds[i], plan->binds[i].to) != 0)
             return run_say("--bind %s: it cannot be shown at %s: %s", plan->binds[i].from,
                            plan->binds[i].to, strerror(errno));
+        if (cover_in_bind(plan, &plan->binds[i]) != 0)
+            return -1;
+    }
     return 0;
 }
 

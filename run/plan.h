@@ -7,10 +7,13 @@
 
 #include "base/bytes.h"
 
+#include <limits.h>
+#include <stdbool.h>
+
 /* Where the files that clients need to trust exeat are found inside (cli/public.h). */
 #define RUN_PUBLIC "/run/exeat"
 
-enum { RUN_PATHS_MAX = 64 };
+enum { RUN_PATHS_MAX = 64, RUN_PLACE_MAX = 2 * PATH_MAX };
 
 struct run_bind {
     const char *from, *to;
@@ -25,9 +28,12 @@ struct run_plan {
     const char *read_only[RUN_PATHS_MAX]; /* "/": everything */
     size_t n_read_only;
     struct run_bind
-        binds[RUN_PATHS_MAX]; /* shown writable, also where it is hidden or read-only otherwise */
+        binds[RUN_PATHS_MAX]; /* shown writable, also inside of what is hidden or read-only */
     size_t n_binds;
     bool strict_trust; /* none of the system's roots are left where programs look for them */
 };
+
+/* Where path, which has no links in it, is seen inside of what the bind shows; false when it is not below bind->from. */
+bool run_bind_place(const struct run_bind *bind, const char *path, char out[RUN_PLACE_MAX]);
 
 #endif

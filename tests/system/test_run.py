@@ -280,6 +280,43 @@ for at in sys.argv[1:]:
         os.unlink(paths[0])
 
 
+def sockets_that_are_not_where_they_were_bound_are_not_reachable(scene):
+    """Bound by a relative name; renamed; linked to another name, as ssh's master connections are."""
+    folder = scene.make(scene.file("sockets"))
+    probe = """
+import socket, sys
+for at in sys.argv[1:]:
+    try:
+        socket.socket(socket.AF_UNIX).connect(at)
+        print('open')
+    except OSError as e:
+        print(type(e).__name__)
+"""
+    server = """
+import os, socket
+os.chdir(%r)
+sockets = []
+for name in ("relative", "bound", "temporary", "blank "):
+    sockets.append(socket.socket(socket.AF_UNIX))
+    sockets[-1].bind(name if name == "relative" else os.path.abspath(name))
+    sockets[-1].listen()
+os.rename("bound", "renamed")
+os.link("temporary", "linked")
+os.unlink("temporary")
+print("go", flush=True)
+input()
+""" % folder
+    with subprocess.Popen([PYTHON, "-c", server], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **scene.how()) as holder:
+        assert holder.stdout.readline() == b"go\n"
+        words = [PYTHON, "-c", probe, *(os.path.join(folder, name) for name in ("relative", "renamed", "linked", "blank "))]
+        assert scene.raw(words).stdout == b"open\n" * 4
+        assert scene.output(*words).splitlines() == ["ConnectionRefusedError"] * 4
+        shown = scene.output(*words, options=["--ro", "/", "--bind", scene.visible])
+        assert shown.splitlines() == ["ConnectionRefusedError"] * 4, shown
+        holder.communicate(b"\n")
+    shutil.rmtree(folder)
+
+
 def variables_that_name_agents_are_gone(scene):
     names = ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "TMUX", "EXEAT_CONFIG"]
     text = scene.output("env", env={n: "/nowhere" for n in names})
@@ -354,14 +391,17 @@ for family in (40, 16, 17, 38, 31, 44, 200):
         print(family, 'made')
     except OSError as e:
         print(family, e.errno)
+libc = ctypes.CDLL(None, use_errno=True)
+for family in (1, 40, 30):
+    print('pair', libc.socketpair(family, socket.SOCK_STREAM, 0, ctypes.create_string_buffer(8)), ctypes.get_errno())
+    ctypes.set_errno(0)
 for ioctl in (0x5412, 0x541c, 0x5412 | 1 << 32):
-    libc = ctypes.CDLL(None, use_errno=True)
     libc.ioctl(0, ctypes.c_ulong(ioctl), b'x')
     print(ioctl & 0xffffffff, ctypes.get_errno())
 libc.syscall(425, 1, ctypes.create_string_buffer(120))
 print('ring', ctypes.get_errno())
 """)
-    assert text.split("\n")[:-1] == ["40 97", "16 made", "17 97", "38 97", "31 97", "44 97", "200 97", "21522 1", "21532 1", "21522 1",
+    assert text.split("\n")[:-1] == ["40 97", "16 made", "17 97", "38 97", "31 97", "44 97", "200 97", "pair 0 0", "pair -1 97", "pair -1 97", "21522 1", "21532 1", "21522 1",
                                      "ring 38"], text
 
 
@@ -432,6 +472,43 @@ def paths_are_read_only_hidden_and_shown_as_asked(scene):
 def the_policy_cannot_be_changed_for_the_next_time(scene):
     text = scene.output("sh", "-c", "echo >>%s || echo kept; rm -f %s || echo kept; mv %s /var/tmp/ || echo kept" % ((scene.policy,) * 3))
     assert text == "kept\n" * 3, text
+
+
+def the_policy_cannot_be_changed_by_way_of_its_folder(scene):
+    """Nor where a bind shows the folder; the user's other files in it can."""
+    folder = scene.make(scene.make(scene.file("project")) + "/inner")
+    policy = scene.own(shutil.copy(scene.policy, folder))
+    script = ("echo >>%s || echo kept; mv %s %s.old || echo kept; mv %s %s.old || echo kept; echo x >%s/file && echo written" % (
+        policy, folder, folder, os.path.dirname(folder), os.path.dirname(folder), folder))
+    for options in ((), ("--ro", "/", "--bind", os.path.dirname(folder))):
+        words = [scene.exeat, "run", "--policy", policy, "--sandbox", "a", *options, "--", "sh", "-c", script]
+        done = scene.raw(words)
+        assert done.stdout == b"kept\nkept\nkept\nwritten\n", done
+    shutil.rmtree(os.path.dirname(folder))
+
+
+def what_is_hidden_or_read_only_stays_so_inside_of_what_is_shown(scene):
+    tree = scene.make(scene.file("tree"))
+    own = scene.make(scene.make(tree + "/.config") + "/exeat")
+    for name in ("tree/secret", "tree/kept", "tree/.config/exeat/policy"):
+        scene.write(name, name)
+    script = "cd %s && cat secret; ls .config/exeat; mv .config other; echo x >>kept; touch new && echo new"
+    options = ["--ro", "/", "--hide", tree + "/secret", "--ro", tree + "/kept"]
+    env = {"XDG_CONFIG_HOME": tree + "/.config"}
+    for place in (tree, "/tmp/deep/tree"):
+        done = scene.run("sh", "-c", script % place, options=[*options, "--bind=%s:%s" % (tree, place)], env=env)
+        assert done.stdout == b"new\n", done
+        assert b"kept: Read-only" in done.stderr and b"busy" in done.stderr, done
+    done = scene.run("cat", tree + "/secret", own + "/policy", env=env,
+                     options=[*options, "--bind", tree, "--bind", tree + "/secret", "--bind", own + "/policy"])
+    assert done.stdout == b"tree/secrettree/.config/exeat/policy", done
+    shutil.rmtree(tree)
+
+
+def the_folder_that_keys_of_sandboxes_are_in_cannot_be_shown(scene):
+    for folder in ("/tmp", "/"):
+        done = scene.run("sh", "-c", "cat /tmp/exeat-run-*/state/vault.key", options=["--bind", folder])
+        assert done.returncode == 125 and b"sandboxes keep what is theirs" in done.stderr and not done.stdout, done
 
 
 def a_working_directory_that_is_hidden_is_named_with_the_remedy(scene):
@@ -686,7 +763,7 @@ def who_may_not_attach_is_told_so(attached):
 
 def nobody_attaches_from_inside(attached):
     """Also where somebody shows the socket to the sandbox: it is in another network."""
-    folder, probe = attached.daemon.directory, """
+    probe = """
 import socket
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:
@@ -700,7 +777,9 @@ except OSError as e:
     print(type(e).__name__)
 """ % attached.daemon.path("attach.sock")
     assert attached.output(PYTHON, "-c", probe) == "FileNotFoundError\n"
-    shown = attached.output(PYTHON, "-c", probe, options=["--bind", folder])
+    folder = attached.output(PYTHON, "-c", probe, options=["--bind", attached.daemon.directory])
+    assert folder == "ConnectionRefusedError\n", folder
+    shown = attached.output(PYTHON, "-c", probe, options=["--bind", attached.daemon.path("attach.sock")])
     assert shown == "b'\\x06'\n", shown  # -ERR_DENIED
 
 

@@ -263,26 +263,29 @@ static void client_read(struct client *c) {
     }
 }
 
-bool client_yield(struct proxy *p) {
-    for (struct client *c; (c = TAILQ_FIRST(&p->yielding));) {
-        /* A request may be here that nobody has looked at yet. */
-        client_read(c);
-        watch(c);
-        if (c != TAILQ_FIRST(&p->yielding))
-            continue;
-        log_debug("client %s: makes room for another", c->peer);
-        client_drop(c);
-        return true;
-    }
-    return false;
-}
-
 void client_resume(struct client *c) {
     if (!c->is_waiting)
         return;
     c->is_waiting = false;
     c->proxy->n_waiting--;
     watch(c);
+}
+
+bool client_yield(struct proxy *p) {
+    for (struct client *c; (c = TAILQ_FIRST(&p->yielding));) {
+        /* A request may be here that nobody has looked at yet, and nobody can while the lane is full. */
+        client_resume(c);
+        client_read(c);
+        watch(c);
+        if (c != TAILQ_FIRST(&p->yielding))
+            continue;
+        if (c->is_waiting)
+            return false;
+        log_debug("client %s: makes room for another", c->peer);
+        client_drop(c);
+        return true;
+    }
+    return false;
 }
 
 static void on_readable(evutil_socket_t fd, short what, void *ctx) {

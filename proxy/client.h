@@ -71,7 +71,7 @@ void client_enter(struct client *c, enum client_state state);
 /*
  * Closes the connection that has had neither a tunnel nor a request in progress for longest, so
  * that a newcomer finds room: nobody shuts others out with connections on which nothing was proven.
- * False when there is none.
+ * False when there is none, or when the lane is so full that it cannot be told.
  */
 bool client_yield(struct proxy *p);
 /* Runs steps on the bytes that wait; for what egress' messages have made possible. */

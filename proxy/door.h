@@ -13,7 +13,7 @@ void door_free(struct door *d);
 void door_open(struct door *d);
 /* For good. */
 void door_close(struct door *d);
-/* A connection has ended, or a second has passed: those outside may be let in again. */
+/* A connection has ended, the lane has room again, or a second has passed: those outside may be let in again. */
 void door_retry(struct door *d);
 
 #endif

@@ -104,6 +104,7 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
         return;
     for (struct client *c = p->clients; c; c = c->next)
         client_resume(c);
+    door_retry(p->door);
 }
 
 /* ---- life ---- */

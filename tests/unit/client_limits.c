@@ -390,6 +390,24 @@ static void rx_04_what_waits_for_a_client_that_does_not_read_yields(void **state
     close(fd);
 }
 
+static void rx_04_nobody_makes_room_unheard_while_the_lane_is_full(void **state) {
+    struct world *w = *state;
+    static const uint8_t piece[LANE_BODY_MAX];
+    size_t pieces = 0;
+    int fd = client_dial(w);
+    client_say(w, fd, GET("/") "\r\n");
+    for (; !proxy_lane_full(w->proxy); pieces++)
+        channel_send(w->proxy->lane, LANE_BODY, 1, 1, view_of(piece, sizeof piece));
+    assert_false(client_yield(w->proxy));
+    assert_int_equal(w->proxy->n_clients, 1);
+    for (; pieces > 0; pieces--)
+        egress_hears(w, LANE_BODY);
+    /* Now it is looked at, and has a request. */
+    assert_false(client_yield(w->proxy));
+    egress_hears_request(w);
+    close(fd);
+}
+
 static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void **state) {
     struct sockaddr_un at;
     struct world *w = world_new();
@@ -480,6 +498,7 @@ int main(void) {
         cmocka_unit_test(rx_04_accepting_pauses_at_the_limit_and_goes_on),
         cmocka_unit_test(rx_04_a_newcomer_takes_the_place_of_the_one_silent_for_longest),
         WITH_WORLD(rx_04_what_waits_for_a_client_that_does_not_read_yields),
+        WITH_WORLD(rx_04_nobody_makes_room_unheard_while_the_lane_is_full),
         cmocka_unit_test(rx_04_without_descriptors_accepting_pauses_without_a_busy_loop),
         cmocka_unit_test(rs_07_a_cut_without_framing_is_a_reset),
     };

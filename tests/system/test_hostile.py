@@ -171,8 +171,8 @@ def p7_a_hostile_proxy_cannot_use_another_lanes_placeholder(stage):
         answers = wait_for(lambda: [l for l in stage.lines(r"proxy 1: warn: hostile: request: heard .*")
                                     if "foreign_credential" in l], 10)
         assert lines and answers, stage.place.log()[stage.from_:][-800:]
-        wrong = [r for r in stage.place.records() if r.get("sandbox") == "a" and r["kind"] == "decision"]
-        assert wrong and wrong[-1]["reason"] == "placeholder_wrong_identity", wrong[-1:]
+        of_a = lambda: [r["reason"] for r in stage.place.records() if r.get("sandbox") == "a" and r["kind"] == "decision"]
+        assert wait_for(lambda: of_a()[-1:] == ["placeholder_wrong_identity"], 10), of_a()[-1:]
     finally:
         stage.end()
 

@@ -71,6 +71,7 @@ struct diff {
     struct authority authority;
     struct side sides[2];
     bool clear, observes, same_heads;
+    struct path_words words;
     struct class_rule *rules;
     size_t n_rules, n_allowing;
     uint64_t methods[METHOD_CLASSES_MAX];
@@ -108,10 +109,20 @@ static struct trial trial_for(const struct diff *d, const struct asked *a, int w
     return t;
 }
 
+/* An encoded slash that no service asked for is not even parsed. */
+static bool is_malformed(const struct policy *p, const struct trial *t) {
+    return view_search(t->target, VIEW("%2F")) < view_find(t->target, '?') &&
+           !policy_allows_encoded_slash(p, &t->authority);
+}
+
 static bool ask(struct diff *d, struct asked *a, int which) {
     struct field fields[SAMPLE_FIELDS + 1];
     struct trial t = trial_for(d, a, which, fields);
     const char *why;
+    if (is_malformed(d->p[which], &t)) {
+        a->verdicts[which] = (struct verdict){.reason = REASON_MALFORMED_TARGET, .swap = -1};
+        return true;
+    }
     int err = trial_run(d->p[which], &t, &a->verdicts[which], &why);
     if (err == ERR_BAD && t.with == WITH_OURS) {
         t.with = WITH_NONE;
@@ -363,7 +374,7 @@ static size_t place_of(const struct side *side, const struct service *s) {
 
 static bool lines_same(const struct diff *d, const struct class_rule *a,
                        const struct class_rule *b) {
-    return a->widely == b->widely && rule_same(a->rule, b->rule) &&
+    return a->widely == b->widely && a->decoded == b->decoded && rule_same(a->rule, b->rule) &&
            place_of(&d->sides[0], a->rule->service) == place_of(&d->sides[1], b->rule->service) &&
            (a->widely || operation_same(a->rule->operation, b->rule->operation));
 }
@@ -433,10 +444,11 @@ static void compare_class(struct diff *d, const struct path_class *c, uint64_t m
 
 /* ---- all classes of a place ---- */
 
-static void add_rules(struct diff *d, const struct rule *r, bool widely, bool newer) {
+static void add_rules(struct diff *d, const struct rule *r, struct class_rule how) {
     for (; r; r = r->next) {
-        d->rules[d->n_rules++] = (struct class_rule){r, widely, newer};
-        d->n_allowing += !widely;
+        how.rule = r;
+        d->rules[d->n_rules++] = how;
+        d->n_allowing += !how.widely;
     }
 }
 
@@ -478,22 +490,35 @@ static void look_for_bodies(struct diff *d, const struct service *s) {
             not_whole(d, "credentials in bodies are not compared");
 }
 
-static void gather_rules(struct diff *d) {
-    d->n_rules = d->n_allowing = 0;
+static void gather_words(struct diff *d) {
     d->clear = false;
+    d->words = (struct path_words){false, false};
     for (int i = 0; i < 2; i++)
         for (size_t k = 0; k < d->sides[i].n; k++) {
             const struct service *s = d->sides[i].at[k];
             d->clear = d->clear || s->tls == SERVICE_CLEAR;
-            if (s->encoded_slash)
-                not_whole(d, "paths with encoded slashes are not compared");
-            if (s->parameters)
-                not_whole(d, "paths with parameters are not compared");
+            d->words.encoded_slash = d->words.encoded_slash || s->encoded_slash;
+            d->words.parameters = d->words.parameters || s->parameters;
             look_for_strangers(d, s);
             look_for_bodies(d, s);
-            add_rules(d, s->nevers, true, i == 1);
+        }
+}
+
+static void gather_rules(struct diff *d) {
+    struct class_rule line = {.widely = false};
+    d->n_rules = d->n_allowing = 0;
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < d->sides[i].n; k++) {
+            const struct service *s = d->sides[i].at[k];
+            line.newer = i == 1;
+            line.widely = true;
+            add_rules(d, s->nevers, line);
+            line.decoded = true;
+            if (d->words.encoded_slash)
+                add_rules(d, s->nevers, line);
+            line.widely = line.decoded = false;
             for (const struct operation *o = s->operations; o; o = o->next)
-                add_rules(d, o->rules, false, i == 1);
+                add_rules(d, o->rules, line);
         }
 }
 
@@ -520,11 +545,12 @@ static void compare_place(struct diff *d) {
     d->same_heads = sides_same(d, service_head_same);
     if (!part_sandboxes(d))
         return;
+    gather_words(d);
     gather_rules(d);
     if (d->n_allowing == 0 && !d->observes)
         return;
     part_methods(d);
-    if (path_classes_find(d->rules, d->n_rules, &classes) != 0)
+    if (path_classes_find(d->rules, d->n_rules, d->words, &classes) != 0)
         d->failed = true;
     if (!classes.whole)
         not_whole(d, "there are more classes of paths than are compared");
@@ -588,7 +614,7 @@ static int find_somebodies(struct diff *d) {
 
 static int begin(struct diff *d) {
     size_t rules = d->p[0]->n_rules + d->p[1]->n_rules;
-    d->rules = arena_array(&d->arena, rules + 1, sizeof *d->rules);
+    d->rules = arena_array(&d->arena, 2 * rules + 1, sizeof *d->rules);
     d->keys = arena_array(&d->arena, DIFFERENCES_MAX, sizeof *d->keys);
     if (!d->rules || !d->keys || diff_hosts_find(d->p, &d->arena, &d->hosts) != 0 ||
         diff_sandboxes_find(d->p, &d->arena, &d->sandboxes) != 0)

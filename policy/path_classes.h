@@ -1,7 +1,7 @@
 /*
  * Paths by what patterns say of them: every path there is belongs to one class, and
- * no pattern tells two paths of a class apart (but for a final slash). For
- * comparing policies. Internal to policy/. Pure.
+ * no pattern tells two paths of a class apart (but for a final slash), nor does whether there are
+ * parameters or encoded slashes in it. For comparing policies. Internal to policy/. Pure.
  */
 #ifndef POLICY_PATH_CLASSES_H
 #define POLICY_PATH_CLASSES_H
@@ -12,7 +12,8 @@
 struct class_rule {
     const struct rule *rule;
     bool widely;
-    bool newer; /* which policy it is of; only carried along */
+    bool decoded; /* an encoded slash parts segments */
+    bool newer;   /* which policy it is of; only carried along */
 };
 
 struct path_class {
@@ -27,11 +28,17 @@ struct path_classes {
     struct arena arena;
     struct path_class *at;
     size_t n;
-    bool whole; /* false: there are more than PATH_CLASSES_MAX */
+    bool whole; /* false: there are more than PATH_CLASSES_MAX, or of ways to part one segment */
+};
+
+/* What paths may hold beside plain segments: `path allow`. */
+struct path_words {
+    bool parameters, encoded_slash;
 };
 
 /* The rules must outlive *out, which path_classes_free gives back in any case. ERR_MEMORY. */
-MUST_USE int path_classes_find(const struct class_rule *rules, size_t n, struct path_classes *out);
+MUST_USE int path_classes_find(const struct class_rule *rules, size_t n, struct path_words words,
+                               struct path_classes *out);
 void path_classes_free(struct path_classes *c);
 
 #endif

@@ -26,7 +26,7 @@ static const char *pick(const char *const *of, size_t n) {
 #define PICK(list) pick(list, sizeof(list) / sizeof(list)[0])
 
 static void put_path(struct buf *out) {
-    static const char *const words[] = {"a", "b", "*", "**", "{n:int}", "7", "A"};
+    static const char *const words[] = {"a", "b", "*", "**", "{n:int}", "7", "A", "*", "**"};
     int n = rand() % 4;
     for (int i = 0; i < n; i++)
         buf_printf(out, "/%s", PICK(words));
@@ -55,8 +55,14 @@ static void put_slot(struct buf *out, int slot) {
     static const char *const grants[] = {
         "grant s0 all",      "grant s0 r",       "grant s0 r; grant s1 all", "grant s1 r w", "",
         "grant s0 w uses 3", "grant s0 w uses 4"};
-    static const char *const more[] = {
-        "", "", "limit body 10", "accept cookies", "accept destinations", "clear"};
+    static const char *const more[] = {"",
+                                       "limit body 10",
+                                       "accept cookies",
+                                       "accept destinations",
+                                       "clear",
+                                       "path allow parameters",
+                                       "path allow encoded-slash",
+                                       "path allow encoded-slash; path allow parameters"};
     int kind = slot % 5;
     if (slot >= 10)
         buf_printf(out, "%s", PICK(grants));
@@ -115,7 +121,9 @@ static void make_request(struct request *r) {
     static const char *const hosts[] = {"a.test", "x.b.test", "y.b.test",
                                         "c.test", "q.c.test", "r.q.c.test"};
     static const char *const methods[] = {"GET", "POST", "PUT", "DELETE"};
-    static const char *const segments[] = {"a", "b", "A", "7", "70", "a.x", "zz", "7.x"};
+    static const char *const segments[] = {"a",     "b",         "A",      "7",        "70",
+                                           "a.x",   "zz",        "7.x",    "a;x",      "zz;x",
+                                           "a%2Fb", "b%2Fa%2F7", "zz%2Fb", "A.x%2Fzz", "a%2Fa;x"};
     static const char *const queries[] = {"",         "",     "?m=x", "?m=y",     "?M=x",
                                           "?m=x&m=y", "?m=z", "?q=1", "?m=x&q=1", "?q=x",
                                           "?m=xx",    "?m=X", "?q=X"};
@@ -148,24 +156,44 @@ static void make_request(struct request *r) {
 
 struct seen {
     size_t n[DIFF_KINDS];
+    struct verdict verdicts[DIFFERENCES_MAX][2];
+    size_t n_verdicts;
 };
+
+/* Whether the same clauses were found to decide. */
+static bool is_seen(const struct seen *seen, const struct verdict *before,
+                    const struct verdict *after) {
+    size_t i = 0;
+    for (; i < seen->n_verdicts; i++) {
+        const struct verdict *v = seen->verdicts[i];
+        if (v[0].reason == before->reason && v[1].reason == after->reason &&
+            memcmp(&v[0].at, &before->at, sizeof v[0].at) == 0 &&
+            memcmp(&v[1].at, &after->at, sizeof v[1].at) == 0)
+            break;
+    }
+    return i < seen->n_verdicts;
+}
 
 static void on_found(void *ctx, const struct diff_found *f) {
     struct seen *seen = ctx;
     seen->n[f->kind]++;
+    seen->verdicts[seen->n_verdicts][0] = f->before;
+    seen->verdicts[seen->n_verdicts++][1] = f->after;
     assert_true(f->before.allow == (f->kind != DIFF_ALLOWED));
     assert_true(f->after.allow == (f->kind != DIFF_DENIED));
 }
 
 static void check_request(const struct policy *a, const struct policy *b, const struct request *r,
-                          const struct seen *seen, const struct buf *texts, size_t *changed) {
+                          const struct seen *seen, bool exactly, const struct buf *texts,
+                          size_t *changed) {
     struct verdict before, after;
     const char *why;
     if (trial_run(a, &r->t, &before, &why) != 0 || trial_run(b, &r->t, &after, &why) != 0 ||
         before.allow == after.allow)
         return;
     ++*changed;
-    if (seen->n[after.allow ? DIFF_ALLOWED : DIFF_DENIED] == 0)
+    if (exactly ? !is_seen(seen, &before, &after)
+                : seen->n[after.allow ? DIFF_ALLOWED : DIFF_DENIED] == 0)
         fail_msg("%.*s %s%s%s as %.*s, length %llu: %s to %s, not found\n%.*s\n---\n%.*s",
                  VIEW_ARG(r->t.method), r->t.tls ? "https://" : "http://", r->t.authority.host,
                  r->target, VIEW_ARG(r->t.sandbox), (unsigned long long)r->t.length,
@@ -178,7 +206,7 @@ static void compare(char slots[SLOTS][TEXT_SIZE], struct buf *texts, size_t coun
     struct policy *a = build(slots, credential, &texts[0]);
     fill(slots, rand() % 2 ? 12 : 6);
     struct policy *b = a ? build(slots, credential, &texts[1]) : NULL;
-    struct seen seen = {{0}};
+    struct seen seen = {.n_verdicts = 0};
     struct diff_result result;
     if (a && b) {
         assert_int_equal(policy_diff(a, b, on_found, &seen, &result), 0);
@@ -187,7 +215,7 @@ static void compare(char slots[SLOTS][TEXT_SIZE], struct buf *texts, size_t coun
         for (int i = 0; i < 300 && result.whole; i++) {
             struct request r;
             make_request(&r);
-            check_request(a, b, &r, &seen, texts, &counts[2]);
+            check_request(a, b, &r, &seen, false, texts, &counts[2]);
         }
     }
     policy_free(a);
@@ -210,6 +238,104 @@ static void what_changes_by_chance_is_found_by_diff(void **state) {
     assert_true(counts[0] > 30 && counts[1] > counts[0] / 2 && counts[2] > 10);
     buf_free(&texts[0]);
     buf_free(&texts[1]);
+}
+
+/* ---- the property, of one kind of words at a time ---- */
+
+/* Writes one of several lines: an operation's, or a never line. */
+typedef void line_writer(struct buf *out, bool never);
+
+enum { LINES = 5 };
+
+/* Lines of a service, some of which differ. */
+static void write_lines(char lines[LINES][TEXT_SIZE], line_writer *write, unsigned one_in) {
+    for (int i = 0; i < LINES; i++) {
+        struct buf out;
+        if ((unsigned)rand() % one_in != 0)
+            continue;
+        buf_init(&out, TEXT_SIZE - 1);
+        write(&out, i >= 3);
+        assert_int_equal(view_cstr(buf_view(&out), lines[i], TEXT_SIZE), 0);
+        buf_free(&out);
+    }
+}
+
+static struct policy *build_lines(char lines[LINES][TEXT_SIZE], const char *head,
+                                  struct buf *text) {
+    struct policy *p;
+    buf_reset(text);
+    buf_printf(text,
+               "service a { host a.test; %s\noperation r { %s }\noperation w { %s }\n"
+               "operation v { %s }\nnever { %s; %s }\n}\nsandbox w1 { grant a all }\n",
+               head, lines[0], lines[1], lines[2], lines[3], lines[4]);
+    return policy_load(buf_view(text), "p", &p, &errors) == 0 ? p : NULL;
+}
+
+/* Puts requests to both that `ask` makes by chance. */
+static void check_words(line_writer *write, const char *const heads[2],
+                        void (*ask)(struct request *r)) {
+    size_t counts[3] = {0};
+    struct buf texts[2];
+    char lines[LINES][TEXT_SIZE] = {{0}};
+    buf_init(&texts[0], 1 << 14);
+    buf_init(&texts[1], 1 << 14);
+    for (int i = 0; i < 150; i++) {
+        struct seen seen = {.n_verdicts = 0};
+        struct diff_result result;
+        write_lines(lines, write, 1);
+        struct policy *a = build_lines(lines, heads[0], &texts[0]);
+        write_lines(lines, write, 5);
+        struct policy *b = build_lines(lines, heads[rand() % 2], &texts[1]);
+        if (a && b) {
+            assert_int_equal(policy_diff(a, b, on_found, &seen, &result), 0);
+            counts[0]++;
+            counts[1] += result.whole;
+        }
+        for (int k = 0; a && b && k < 200 && result.whole; k++) {
+            struct request r = {.t = {.tls = true, .sandbox = VIEW("w1"), .method = VIEW("GET")}};
+            assert_int_equal(authority_parse_host(VIEW("a.test"), 443, &r.t.authority, NULL), 0);
+            ask(&r);
+            if (!r.t.target.n)
+                r.t.target = view_str(r.target);
+            check_request(a, b, &r, &seen, true, texts, &counts[2]);
+        }
+        policy_free(a);
+        policy_free(b);
+    }
+    print_message("%zu pairs, %zu whole, %zu requests that changed\n", counts[0], counts[1],
+                  counts[2]);
+    assert_true(counts[0] > 100 && counts[1] > counts[0] / 2 && counts[2] > 20);
+    buf_free(&texts[0]);
+    buf_free(&texts[1]);
+}
+
+static void write_path(struct buf *out, bool never) {
+    static const char *const words[] = {"a", "b", "*", "**", "{n:int}", "a%2Fb", "a", "b%2FA", "c"};
+    buf_put_str(out, never ? "* " : "GET ");
+    for (int i = rand() % 3; i >= 0; i--)
+        buf_printf(out, "/%s", PICK(words));
+    if (rand() % 4 == 0)
+        buf_put_u8(out, '/');
+}
+
+static void ask_path(struct request *r) {
+    static const char *const pieces[] = {"a", "b", "A", "c", "7", "zz"},
+                             *const ends[] = {"", "", "", ".x", ";x", "%3By", "%20"},
+                             *const joints[] = {"/", "%2F"};
+    for (int i = rand() % 4; i >= 0; i--) {
+        strcat(r->target, r->target[0] ? PICK(joints) : "/");
+        strcat(r->target, PICK(pieces));
+        strcat(r->target, PICK(ends));
+    }
+    if (rand() % 4 == 0)
+        strcat(r->target, "/");
+}
+
+static void changed_paths_with_parameters_and_encoded_slashes_are_found(void **state) {
+    (void)state;
+    static const char *const heads[] = {"path allow encoded-slash; path allow parameters",
+                                        "path allow encoded-slash"};
+    check_words(write_path, heads, ask_path);
 }
 
 /* ---- examples ---- */
@@ -282,6 +408,23 @@ static void each_kind_of_rule_is_compared(void **state) {
           A("host *.b.test; operation r { GET / }"), 0, 0, 0);
     check(A("host **.b.test; operation r { GET / }"),
           A("host *.b.test *.zz.b.test; operation r { GET / }"), 0, 1, 0);
+    check(A("path allow parameters; operation r { GET /* }"), A("operation r { GET /* }"), 0, 1, 0);
+    check(A("path allow encoded-slash; operation r { GET /* }"), A("operation r { GET /* }"), 0, 1,
+          0);
+    check(A("path allow encoded-slash; operation r { GET /*; GET /x%2Fy/a }"),
+          A("path allow encoded-slash; operation r { GET /* }"), 0, 1, 0);
+    check(A("path allow encoded-slash; operation r { GET /* }; never { * /a/b/c }"),
+          A("path allow encoded-slash; operation r { GET /* }"), 1, 0, 0);
+    check(A("path allow encoded-slash; operation r { GET /*/c }; never { * /a/**/b/c }"),
+          A("path allow encoded-slash; operation r { GET /*/c }; never { * /a/*/**/b/c }"), 1, 0,
+          0);
+    check(A("path allow encoded-slash; operation r { GET /* }; never { * /a }"),
+          A("path allow encoded-slash; operation r { GET /* }; never { * /a; * /a.x%2Fy }"), 0, 0,
+          0);
+    check(A("path allow parameters; operation r { GET /a; GET /* }; never { * /a }"),
+          A("path allow parameters; operation r { GET /* }; never { * /a }"), 0, 0, 0);
+    check(A("path allow parameters; operation r { GET /*/x }; never { * /a/x }"),
+          A("path allow parameters; operation r { GET /*/x }; never { * '/a;v=1/x' }"), 1, 0, 0);
     check(A("accept cookies; operation r { GET / }"), A("operation r { GET / }"), 0, 1, 0);
     check(A("operation r { GET / }"), A("accept any; operation r { GET / }"), 2, 0, 0);
 }
@@ -520,10 +663,6 @@ static void what_addresses_and_upstreams_are_asked_for_is_compared(void **state)
 static void what_is_not_compared_is_told(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "service a { host a.test; path allow parameters; operation r { GET %s } }\nsandbox w { "
-        "grant a r }\n",
-        "service a { host a.test; path allow encoded-slash; operation r { GET %s } }\nsandbox w { "
-        "grant a r }\n",
         "service a { host a.test; credential k { in json /k }; operation r { GET %s } }\nsandbox w "
         "{ grant a r }\n",
         "service a { host a.test; operation r { GET /x/zq9; GET %s } }\nsandbox w { grant a r }\n",
@@ -558,6 +697,7 @@ int main(void) {
         cmocka_unit_test(what_addresses_and_upstreams_are_asked_for_is_compared),
         cmocka_unit_test(what_is_not_compared_is_told),
         cmocka_unit_test(what_changes_by_chance_is_found_by_diff),
+        cmocka_unit_test(changed_paths_with_parameters_and_encoded_slashes_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

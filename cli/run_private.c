@@ -93,8 +93,21 @@ static int make_vault_key(const struct run_private *p) {
     return code == EXIT_YES ? 0 : -1;
 }
 
+/* Before the command is there: a file that it has put in the log's place meanwhile would be any of the user's. */
+static int open_log(struct run_private *p, const char *log) {
+    if (!*log)
+        return 0;
+    p->log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    return p->log >= 0 ? 0
+                       : run_say("--log %s: %s", log,
+                                 errno == ELOOP ? "it is a link: name the file that is meant"
+                                                : strerror(errno));
+}
+
 int run_private_make(struct run_private *p, const char *directory, const struct run_options *o) {
-    *p = (struct run_private){.directory = directory};
+    *p = (struct run_private){.directory = directory, .log = -1};
+    if (open_log(p, o->log) != 0)
+        return -1;
     if (mkdir(in(p, "state"), 0755) != 0)
         return run_say("%s: %s", in(p, "state"), strerror(errno));
     return write_configuration(p, o) == 0 && make_ca(p) == 0 && make_vault_key(p) == 0 ? 0 : -1;
@@ -256,13 +269,11 @@ static int append_trail(int dir, int to) {
 
 static int keep_trail(const struct run_private *p, const char *log) {
     int dir = open(in(p, "state/audit"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int to = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    int result = dir < 0 || to < 0 ? ERR_SYSTEM : append_trail(dir, to);
+    int result = dir < 0 ? ERR_SYSTEM : append_trail(dir, p->log);
     const char *why = err_why(result);
     if (dir >= 0)
         close(dir);
-    if (to >= 0)
-        close(to);
+    close(p->log);
     return result == 0 ? 0 : run_say("--log %s: %s", log, why);
 }
 
@@ -272,5 +283,5 @@ int run_private_end(struct run_private *p, const char *log) {
     kill(p->daemon, SIGTERM);
     while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
         continue;
-    return *log ? keep_trail(p, log) : 0;
+    return p->log >= 0 ? keep_trail(p, log) : 0;
 }

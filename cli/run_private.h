@@ -14,6 +14,7 @@ struct run_private {
     const char *directory; /* borrowed */
     pid_t daemon;          /* 0: not started */
     int notify;            /* where it says that it is ready */
+    int log;               /* where its trail is to be kept; -1: nowhere */
 };
 
 /* Makes all that a start needs in the directory. 0, or -1 after saying why not. */
@@ -22,7 +23,7 @@ int run_private_make(struct run_private *p, const char *directory, const struct 
 int run_private_start(struct run_private *p, const sigset_t *signals);
 /* Waits until it is ready, puts the secrets into its vault, and connects to be attached. -1 after saying why not. */
 int run_private_connect(struct run_private *p, const struct run_options *o, int *connection);
-/* Ends exeatd, and appends its audit trail to the file `log` unless that is "". -1: the trail could not be kept. */
+/* Ends exeatd, and appends its audit trail to p->log, which is closed; `log` is its name. -1: the trail could not be kept. */
 int run_private_end(struct run_private *p, const char *log);
 
 #endif

@@ -715,6 +715,21 @@ def the_trail_is_kept_where_it_is_asked_for(scene):
     assert b"evil.example.net" in shown.stdout, shown
 
 
+def the_trail_goes_to_no_file_that_the_command_chooses(scene):
+    log, other = scene.file("trail.jsonl"), scene.write("other", "as it was\n")
+    script = "rm -f %s; ln -s %s %s; curl -sS https://evil.example.net/" % (log, other, log)
+    scene.run("sh", "-c", script, options=["--log", log])
+    assert os.path.islink(log)
+    with open(other) as f:
+        assert f.read() == "as it was\n"
+    # What an earlier command has left is no better, and is told before anything runs.
+    done = scene.run("echo", "unkept", options=["--log", log])
+    os.unlink(log)
+    assert done.returncode == 125 and b"is a link" in done.stderr and b"unkept" not in done.stdout, done
+    done = scene.run("echo", "unkept", options=["--log", scene.file("no-folder/trail")])
+    assert done.returncode == 125 and b"No such file" in done.stderr and b"unkept" not in done.stdout, done
+
+
 # ---- attached to a running exeatd ----
 
 class Attached(Scene):

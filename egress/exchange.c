@@ -349,8 +349,7 @@ int exchange_take_request(struct lane *l, struct message *m) {
         return ERR_BAD;
     if (!ex->verdict.allow && !ex->undecided)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
-    else if (lease_suspended(l, view_str(ex->sandbox)) ||
-             suspension_holds(l, view_str(ex->sandbox)))
+    else if (suspension_holds(l, view_str(ex->sandbox)))
         exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
     else if (!take_share(ex))
         exchange_refuse(ex, REASON_TOO_MANY, VIEW("requests in progress"));

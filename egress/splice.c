@@ -3,8 +3,8 @@
 #include "egress/dialing.h"
 #include "egress/geography.h"
 #include "egress/lane_messages.h"
-#include "egress/lease.h"
 #include "egress/share.h"
+#include "egress/suspension.h"
 #include "egress/trail.h"
 
 #include <errno.h>
@@ -361,6 +361,10 @@ static struct splice *splice_new(struct lane *l, struct tunnel *t, const struct 
 }
 
 void splice_begin(struct lane *l, struct tunnel *t, const struct verdict *v) {
+    if (suspension_holds(l, view_str(t->sandbox))) {
+        tunnel_refused(l, t, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});
+        return;
+    }
     if (v->n_grants > 0) {
         tunnel_refused(l, t, REASON_NOT_OFFERED, VIEW("the terms of a grant are not counted yet"));
         return;
@@ -413,7 +417,7 @@ void splice_lose_audit(struct lane *l) {
 static void sweep(struct splice *s, uint64_t now) {
     struct lane *l = s->lane;
     uint64_t idle = lane_limit(l, LIMIT_SPLICE_IDLE) * SECOND;
-    if (lease_suspended(l, view_str(s->tunnel->sandbox)))
+    if (suspension_holds(l, view_str(s->tunnel->sandbox)))
         cut(s, REASON_SANDBOX_SUSPENDED, "");
     else if (now >= s->until)
         cut(s, REASON_REQUEST_TIMEOUT, "the spliced connection has lasted its time");

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "egress/identity.h"
+#include "egress/lease.h"
 
 #include <stdlib.h>
 
@@ -51,6 +52,8 @@ int suspension_take(struct lane *l, struct view list) {
 }
 
 bool suspension_holds(const struct lane *l, struct view sandbox) {
+    if (lease_suspended(l, sandbox))
+        return true;
     for (const struct suspension *s = l->suspensions; s; s = s->next)
         if (s->until > loop_now(l->loop) && view_equal(view_str(s->sandbox), sandbox))
             return true;

@@ -12,7 +12,7 @@
 void suspension_begin(struct lane *l, struct view sandbox);
 /* From the parent: who was suspended by the egress before. ERR_BAD, ERR_MEMORY. */
 MUST_USE int suspension_take(struct lane *l, struct view list);
-/* It was suspended, by this egress or the one before, and that counts still. */
+/* It is suspended: by what the guard has counted, or it was, by this egress or the one before, and that counts still. */
 bool suspension_holds(const struct lane *l, struct view sandbox);
 size_t suspension_count(const struct lane *l);
 /*

@@ -2,10 +2,10 @@
 
 #include "base/log.h"
 #include "egress/lane_messages.h"
-#include "egress/lease.h"
 #include "egress/refusal.h"
 #include "egress/share.h"
 #include "egress/splice.h"
+#include "egress/suspension.h"
 #include "policy/placeholder.h"
 
 #include <stdlib.h>
@@ -71,7 +71,7 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
     if (identity_find(l, o->n_tokens, o->token, t->sandbox, &t->proof, &why) != 0)
         return why;
     trail->sandbox = view_str(t->sandbox);
-    if (lease_suspended(l, trail->sandbox))
+    if (suspension_holds(l, trail->sandbox))
         return REASON_SANDBOX_SUSPENDED;
     if (authority_parse(o->authority, 0, &t->authority, &text) != 0) {
         trail->detail = view_str(text);

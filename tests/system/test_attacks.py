@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 
-from helpers import (POLICY, SECRET, answer, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident,
+from helpers import (HOSTS, POLICY, SECRET, answer, ask, ask_quietly, head, is_sanitized, is_served, kill_and_wait, open_tls, resident,
                      small_place)
 from place import Report, Upstream, read_all, wait_for
 
@@ -280,7 +280,10 @@ def rx_compressed_answers_that_nobody_reads_stay_small(place):
 
 
 def p8_a_lane_that_begins_again_frees_nobody(_):
-    with small_place() as place:
+    policy = POLICY.replace("grant open every }", "grant open every; grant raw all }", 1) + """
+service raw { host raw.allowed.test; port {port}; range 127.0.0.0/8; tls splice }
+"""
+    with small_place(policy, hosts=HOSTS + ("raw.allowed.test",)) as place:
         def parts(numbers):
             text = " ".join(SECRET[i:i + 16] for i in numbers).encode()
             place.upstream.script = lambda *_: answer(text)
@@ -302,6 +305,7 @@ def p8_a_lane_that_begins_again_frees_nobody(_):
             kill_and_wait(place, ("proxy", 1))
             assert wait_for(lambda: ask_quietly(place).reason == "sandbox_suspended", 10), ask_quietly(place)
             assert not is_served(place, seconds=1)
+            assert ask(place, host="raw.allowed.test").reason == "sandbox_suspended", "what nobody reads is no way out"
         assert is_served(place, "b"), "the neighbour's lane"
 
 

@@ -34,6 +34,7 @@ struct tally {
     struct tally *next;
     struct row *row;
     uint64_t concurrent;
+    bool held; /* by one that moves, and may come back */
 };
 
 /* ---- finding ---- */
@@ -84,7 +85,7 @@ static struct row *find_stale(struct lane *l) {
     for (size_t i = 0; i < l->ledger->n; i++) {
         struct row *row = &l->ledger->rows[i];
         struct tally *t = find(l, row->grant, row->sandbox);
-        if (t->concurrent == 0 && !generation_grants(l->now, row->grant))
+        if (t->concurrent == 0 && !t->held && !generation_grants(l->now, row->grant))
             return row;
     }
     return NULL;
@@ -308,11 +309,18 @@ void tally_give(struct exchange *ex) {
     give(taken, left(taken->bytes, spent), !taken->sent);
 }
 
+static void hold(const struct taken *taken, bool held) {
+    for (size_t i = 0; i < taken->n; i++)
+        taken->of[i]->held = held;
+}
+
 enum reason tally_move(struct exchange *ex) {
     struct taken before = ex->taken;
     struct taken again = {.bytes = before.bytes, .heads = before.heads, .sent = before.sent};
+    hold(&before, true);
     give(&ex->taken, before.bytes, true);
     enum reason why = take(ex, again, true);
+    hold(&before, false);
     if (why != REASON_ALLOWED) {
         count(&before);
         ex->taken = before;

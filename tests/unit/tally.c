@@ -175,18 +175,23 @@ static void gf_what_another_egress_wrote_is_taken_for_what_it_is_worth(void **st
     world_free(w);
 }
 
-static void gf_without_a_place_to_count_nothing_leaves(void **state) {
-    (void)state;
-    struct world *w = world_new("grant a r uses 3 note one");
+/* Takes and gives back for sandbox after sandbox until there is no place. */
+static void fill_ledger(struct world *w) {
     char name[16];
     size_t n = 0;
     for (enum reason why = REASON_ALLOWED; why == REASON_ALLOWED && n < 10000; n++) {
         snprintf(name, sizeof name, "s%zu", n);
-        struct exchange *ex = request_of(w, 0, name);
+        struct exchange *ex = request_of(w, 3, name);
         why = tally_take(ex);
         tally_give(ex);
     }
     assert_in_range(n, 5000, 9999);
+}
+
+static void gf_without_a_place_to_count_nothing_leaves(void **state) {
+    (void)state;
+    struct world *w = world_new("grant a r uses 3 note one");
+    fill_ledger(w);
     assert_int_equal(tally_take(request_of(w, 0, "another")), REASON_TOO_MANY);
     /* Nobody needs those rows any more. */
     use_policy(w, "grant a r uses 3 note two");
@@ -219,6 +224,30 @@ static void gf_a_newer_generation_goes_on_with_the_same_grant(void **state) {
     world_free(w);
 }
 
+static void gf_a_move_that_fails_leaves_the_grant_it_was_sent_by(void **state) {
+    (void)state;
+    struct world *w = world_new("grant a r uses 3 note one");
+    struct exchange *ex = request(w, 0);
+    ex->request.framing = FRAMING_LENGTH;
+    ex->request.length = 100;
+    assert_int_equal(tally_take(ex), REASON_ALLOWED);
+    ex->taken.sent = true;
+    fill_ledger(w);
+    /* There is no room but in the place of grants that nobody has any more, of which its own is the first. */
+    use_policy(w, "grant a r bytes out 10 note two");
+    ex->verdict = judge(w);
+    assert_int_equal(tally_move(ex), REASON_GRANT_BYTES);
+    assert_int_equal(ex->taken.n, 1);
+    tally_give(ex);
+    uint64_t uses;
+    char grant[4];
+    assert_int_equal(pread(w->memory, grant, sizeof grant, FIRST_ROW), sizeof grant);
+    assert_string_equal(grant, "one");
+    assert_int_equal(pread(w->memory, &uses, 8, FIRST_ROW + USES), 8);
+    assert_int_equal(uses, 1);
+    world_free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gf_uses_go_on_in_the_next_lane_and_requests_in_progress_do_not),
@@ -226,6 +255,7 @@ int main(void) {
         cmocka_unit_test(gf_what_another_egress_wrote_is_taken_for_what_it_is_worth),
         cmocka_unit_test(gf_without_a_place_to_count_nothing_leaves),
         cmocka_unit_test(gf_a_newer_generation_goes_on_with_the_same_grant),
+        cmocka_unit_test(gf_a_move_that_fails_leaves_the_grant_it_was_sent_by),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,8 +127,8 @@ void process_kill(struct process *of) {
 static void place_descriptors(int *fds, size_t n) {
     /* First out of the way, so that no target is overwritten before it is moved. */
     for (size_t i = 0; i < n; i++)
-        if (fds[i] >= 0)
-            fds[i] = fcntl(fds[i], F_DUPFD, HIGH_FD);
+        if (fds[i] >= 0 && (fds[i] = fcntl(fds[i], F_DUPFD, HIGH_FD)) < 0)
+            _exit(1);
     for (size_t i = 0; i < n; i++) {
         close(PARENT_FD + (int)i);
         if (fds[i] >= 0 && dup2(fds[i], PARENT_FD + (int)i) < 0)

@@ -480,17 +480,22 @@ void exchange_restart(struct exchange *ex, bool fresh) {
     send_connect(ex, fresh);
 }
 
-/* A newer policy asks of the body what is not known. No byte has left: all that came of it is here. */
-static void read_again(struct exchange *ex) {
-    withdraw(ex);
-    tally_give(ex);
+/* What was found out of the body is not known: it is looked at from its beginning, as if it had just come. */
+static void forget_scan(struct exchange *ex) {
     inspection_free(ex->inspection);
     ex->inspection = NULL;
     ex->body_offered = ex->body_cleared = 0;
     ex->body_whole = ex->request.framing == FRAMING_NONE;
-    ex->connecting = false;
     if (ex->body_wait)
         event_del(ex->body_wait);
+}
+
+/* A newer policy asks of the body what is not known. No byte has left: all that came of it is here. */
+static void read_again(struct exchange *ex) {
+    withdraw(ex);
+    tally_give(ex);
+    forget_scan(ex);
+    ex->connecting = false;
     reading_begin(ex);
 }
 
@@ -704,9 +709,7 @@ static void restore(struct exchange *ex) {
     tally_give(ex);
     reading_free(ex->reading);
     ex->reading = NULL;
-    inspection_free(ex->inspection);
-    ex->inspection = NULL;
-    ex->body_offered = ex->body_cleared = 0;
+    forget_scan(ex);
 }
 
 /* Judged by an older generation: again by the new one. What waits begins anew, what runs may go on. */
@@ -721,7 +724,7 @@ static void judge_again(struct exchange *ex) {
         restore(ex);
     request_judge(ex);
     bool holds = identity_holds(l, ex->sandbox, &ex->proof);
-    if (ex->undecided && holds && !ex->decided) {
+    if (ex->undecided && holds && ex->state != EXCHANGE_RELAYING) {
         read_again(ex);
         return;
     }

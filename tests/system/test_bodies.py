@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 
-from helpers import HOSTS, SECRET, ask, head, is_served, kill_and_wait, open_tls, small_place, wake_inspect
+from helpers import HOSTS, SECRET, Answer, ask, head, is_served, kill_and_wait, open_tls, small_place, wake_inspect
 from place import read_all, read_message, run_all, wait_for
 
 POLICY = """
@@ -28,15 +28,23 @@ service limited {
     operation send { POST /send }
     operation say { POST /say { body /kind is short } }
 }
+service inner {
+    host inner.allowed.test
+    port {port}
+    range 127.0.0.0/8
+    credential inner-key { in json /auth/token }
+    operation log { POST /log }
+}
 service open {
     host open.allowed.test
     port {port}
     range 127.0.0.0/8
     operation every { * /; * /** }
 }
-sandbox a { grant api all; grant open all; grant limited all }
+sandbox a { grant api all; grant open all; grant limited all; grant inner all }
 sandbox b { grant api read }
 """
+INNER = "sk-inner-9Wq3Er5Ty7Ui1Op2As4Df6Gh8Jk0Lz"
 JSON = "Content-Type: application/json\r\n"
 TEXT = "Content-Type: text/plain\r\n"
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -62,12 +70,24 @@ def ask_chunked(place, line, body, fields=JSON):
         stream.close()
 
 
-def begin(place, line, body, at, fields=JSON):
+def begin(place, line, body, at, fields=JSON, host="api.allowed.test"):
     """A request of which the body has come as far as `at`."""
-    stream = open_tls(place)
-    stream.sendall(head(place, line, placeholder=place.placeholder("a", "demo-key"),
-                        fields=fields + "Content-Length: %d\r\n" % len(body)) + body[:at])
+    stream = open_tls(place, host=host)
+    own = place.placeholder("a", "demo-key") if host == "api.allowed.test" else None
+    stream.sendall(head(place, line, host, own, fields + "Content-Length: %d\r\n" % len(body)) + body[:at])
     return stream
+
+
+def begin_chunked(place, line, body, at, fields=JSON, host="api.allowed.test"):
+    stream = open_tls(place, host=host)
+    stream.sendall(head(place, line, host, None, fields + "Transfer-Encoding: chunked\r\n") + chunked(body[:at], 100))
+    return stream
+
+
+def last_operation(place):
+    """Of the newest decision that is on the disk; the one of an answered request may come a little later."""
+    decisions = [r for r in place.records() if r["kind"] == "decision"]
+    return decisions[-1].get("operation") if decisions else None
 
 
 def reload_with(place, text):
@@ -83,7 +103,7 @@ def a_body_larger_than_the_window_is_judged_whole(place):
         assert got.status == 200, got
         assert place.upstream.requests[0].endswith(body), "the body was changed on its way"
         assert SECRET.encode() in place.upstream.requests[0]
-        assert place.record(place.records()[-1]["id"]).get("operation") == "chat"
+        assert wait_for(lambda: last_operation(place) == "chat"), size
 
 
 def nothing_of_a_large_body_leaves_when_its_end_refuses_it(place):
@@ -164,8 +184,7 @@ def the_line_that_fits_best_is_chosen_by_the_body(place):
     for kind, operation in (("special", "special"), ("usual", "plain")):
         got = ask(place, "POST /kind", fields=JSON, body=json.dumps({"kind": kind}).encode())
         assert got.status == 200, got
-        decided = [r for r in place.records() if r["kind"] == "decision"][-1]
-        assert decided["operation"] == operation, decided
+        assert wait_for(lambda: last_operation(place) == operation), last_operation(place)
 
 
 def an_unclear_body_leaves_the_line_that_asks_nothing_of_it(place):
@@ -286,6 +305,39 @@ def a_newer_policy_that_asks_the_same_lets_run_what_runs(place):
             reload_with(place, POLICY)
 
 
+def a_newer_policy_judges_a_body_with_a_secret_that_waits_for_its_host(place):
+    """Between the decision and the sending: what was taken out of the body is in it again, and is judged as it came."""
+    body = json.dumps({"first": "x" * 300, "auth": {"token": place.placeholder("a", "inner-key"), "n": 1}, "kind": "short"}).encode()
+    sent = body.replace(place.placeholder("a", "inner-key").encode(), INNER.encode())
+    rule, prompt = "POST /log", place.upstream.open
+    for text, reason in ((POLICY.replace(rule, "POST /log; POST /more"), None),
+                         (POLICY.replace(rule, "POST /log { body /kind is short }"), None),
+                         (POLICY.replace(rule, "POST /log { body /kind is long }"), "operation_not_allowed"),
+                         (POLICY.replace(rule, "PUT /log"), "operation_not_allowed"),
+                         (POLICY.replace("in json /auth/token", "in json /auth/other"), "credential_missing"),
+                         (POLICY.replace("in json /auth/token", "in header x-key"), "credential_missing"),
+                         (POLICY.replace("credential inner-key { in json /auth/token }", "accept any"), "placeholder_wrong_place")):
+        for begin_with in (begin, begin_chunked):
+            reload_with(place, POLICY)
+            place.upstream.forget()
+            go_on = threading.Event()
+            place.upstream.open = lambda raw: go_on.wait(10) and prompt(raw)
+            stream = begin_with(place, "POST /log", body, len(body), host="inner.allowed.test")
+            try:
+                assert wait_for(lambda: place.upstream.connections == 1)
+                reload_with(place, text)
+                go_on.set()
+                got = Answer(read_all(stream))
+            finally:
+                go_on.set()
+                stream.close()
+                place.upstream.open = prompt
+            assert got.reason == reason and got.status == (403 if reason else 200), (text, got)
+            bodies = [r.partition(b"\r\n\r\n")[2] for r in place.upstream.requests]
+            assert bodies == ([] if reason else [sent]), (text, place.upstream.requests)
+    reload_with(place, POLICY)
+
+
 def a_reader_that_dies_or_stands_still_refuses(place):
     assert wake_inspect(place)
     body = model("small", 1000)
@@ -335,10 +387,13 @@ TESTS = [a_body_larger_than_the_window_is_judged_whole, nothing_of_a_large_body_
          a_client_that_expects_100_gets_it, each_request_of_a_connection_is_judged_by_its_own_body,
          a_foreign_credential_in_a_body_that_is_allowed_is_found,
          a_host_that_is_slow_has_as_much_time_behind_a_body_that_was_read, a_newer_policy_judges_a_body_that_is_being_read,
-         a_newer_policy_that_asks_the_same_lets_run_what_runs, a_reader_that_dies_or_stands_still_refuses,
+         a_newer_policy_that_asks_the_same_lets_run_what_runs,
+         a_newer_policy_judges_a_body_with_a_secret_that_waits_for_its_host, a_reader_that_dies_or_stands_still_refuses,
          bodies_that_are_held_have_an_end]
 
-with small_place(POLICY, hosts=HOSTS + ("limited.allowed.test",), config="limit ask-time 2\nlimit inspect-body 24M\n") as world:
+with small_place(POLICY, hosts=HOSTS + ("limited.allowed.test", "inner.allowed.test"),
+                 secrets={"demo-key": (SECRET, "sk-demo-"), "inner-key": (INNER, "sk-inner-")},
+                 config="limit ask-time 2\nlimit inspect-body 24M\n") as world:
     world.upstream.script = lambda r, s: OK
     report = run_all(TESTS, world)
 report.end()

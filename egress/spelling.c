@@ -19,9 +19,9 @@ enum way {
 struct kind {
     enum way way;
     const char *name;
-    const char *set; /* percent: kept as they are; JSON: escaped by number; HTML: an apostrophe,
-                        or how the number of any character begins */
+    const char *set;       /* percent: kept as they are; JSON and HTML: escaped by number */
     const char *backslash; /* JSON: escaped by a backslash */
+    const char *number;    /* HTML: how one begins */
     uint8_t skip;          /* base64: bytes before the secret in its group of three */
     bool url;              /* base64url */
     bool upper;            /* digits A to F */
@@ -48,6 +48,11 @@ static const struct kind kinds[SPELLINGS] = {
     {WAY_PERCENT, "percent component lower", .set = "-._~!*'()"},
     {WAY_PERCENT, "percent uri upper", .set = "-._~!*'();/?:@&=+$,#", .upper = true},
     {WAY_PERCENT, "percent uri lower", .set = "-._~!*'();/?:@&=+$,#"},
+    /* Go's and Java's for a segment of a path; Python's. */
+    {WAY_PERCENT, "percent path upper", .set = "-._~!$&'()*+,;=:@", .upper = true},
+    {WAY_PERCENT, "percent path lower", .set = "-._~!$&'()*+,;=:@"},
+    {WAY_PERCENT, "percent slash upper", .set = "-._~/", .upper = true},
+    {WAY_PERCENT, "percent slash lower", .set = "-._~/"},
     {WAY_PERCENT, "percent form upper", .set = "-._*", .upper = true, .plus = true},
     {WAY_PERCENT, "percent form lower", .set = "-._*", .plus = true},
     {WAY_PERCENT, "percent all upper", .set = "", .upper = true, .all = true},
@@ -63,16 +68,22 @@ static const struct kind kinds[SPELLINGS] = {
     {WAY_JSON, "json html lower", .set = "<>&", .backslash = "\"\\"},
     {WAY_JSON, "json html upper", .set = "<>&", .backslash = "\"\\", .upper = true},
     {WAY_JSON, "json plus upper", .set = "\"&'+<>`", .backslash = "\\", .upper = true},
+    {WAY_JSON, "json script upper", .set = "\\'\"<>&=-;`", .backslash = "", .upper = true},
     {WAY_JSON, "json equals lower", .set = "<>&='", .backslash = "\"\\"},
     {WAY_JSON, "json all upper", .set = "", .backslash = "", .upper = true, .all = true},
     {WAY_JSON, "json all lower", .set = "", .backslash = "", .all = true},
     {WAY_HEX, "hex upper", .upper = true},
     {WAY_HEX, "hex lower", .upper = false},
-    {WAY_HTML, "html decimal", .set = "&#39;"},
-    {WAY_HTML, "html hex", .set = "&#x27;"},
-    {WAY_HTML, "html all decimal", .set = "&#", .all = true},
-    {WAY_HTML, "html all hex lower", .set = "&#x", .all = true},
-    {WAY_HTML, "html all hex upper", .set = "&#x", .all = true, .upper = true},
+    {WAY_HTML, "html decimal", .set = "'", .number = "&#"},
+    {WAY_HTML, "html hex", .set = "'", .number = "&#x"},
+    /* Templates, in the ways of Jinja, Go, .NET and Mustache. */
+    {WAY_HTML, "html quote decimal", .set = "'\"", .number = "&#"},
+    {WAY_HTML, "html plus decimal", .set = "'\"+", .number = "&#"},
+    {WAY_HTML, "html plus hex upper", .set = "'+`", .number = "&#x", .upper = true},
+    {WAY_HTML, "html slash hex upper", .set = "/=`", .number = "&#x", .upper = true},
+    {WAY_HTML, "html all decimal", .set = "", .number = "&#", .all = true},
+    {WAY_HTML, "html all hex lower", .set = "", .number = "&#x", .all = true},
+    {WAY_HTML, "html all hex upper", .set = "", .number = "&#x", .all = true, .upper = true},
     {WAY_UTF16_LE, "utf-16 little endian", .set = ""},
     {WAY_UTF16_BE, "utf-16 big endian", .set = ""},
 };
@@ -136,14 +147,14 @@ static size_t put_decimal(uint8_t c, uint8_t *out) {
 }
 
 static size_t put_number(const struct kind *k, uint8_t c, uint8_t *out) {
-    size_t n = put_text(k->set, out);
+    size_t n = put_text(k->number, out);
     n += out[n - 1] == 'x' ? put_hex(c, k->upper, out + n) : put_decimal(c, out + n);
     out[n++] = ';';
     return n;
 }
 
 static size_t put_html(const struct kind *k, uint8_t c, uint8_t *out) {
-    if (k->all)
+    if (k->all || in_set(k->set, c))
         return put_number(k, c, out);
     switch (c) {
     case '&':
@@ -155,7 +166,7 @@ static size_t put_html(const struct kind *k, uint8_t c, uint8_t *out) {
     case '"':
         return put_text("&quot;", out);
     case '\'':
-        return put_text(k->set, out);
+        return put_text("&#39;", out);
     default:
         *out = c;
         return 1;

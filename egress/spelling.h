@@ -14,7 +14,7 @@
 #include "base/bytes.h"
 
 enum {
-    SPELLINGS = 40,      /* kinds are 0 (as it is) to SPELLINGS - 1 */
+    SPELLINGS = 49,      /* kinds are 0 (as it is) to SPELLINGS - 1 */
     SPELLING_GROWTH = 6, /* no kind writes more bytes than this for one of the secret's */
 };
 

@@ -833,12 +833,12 @@ static void what_cannot_be_guarded_is_refused(void **state) {
 
 static void a_full_arena_refuses_the_newcomer_and_guards_the_rest(void **state) {
     (void)state;
-    struct guard_set *set = guard_set_new(800, RUN, 3);
+    struct guard_set *set = guard_set_new(600, RUN, 3);
     assert_int_equal(guard_set_add(set, view_str(secret), VIEW("key"), 4, 1), 0);
     uint8_t value[2048];
     int result = 0;
     size_t n = 1;
-    for (; n < 800 && result == 0; n++) {
+    for (; n < 600 && result == 0; n++) {
         for (size_t i = 0; i < sizeof value; i++)
             value[i] = (uint8_t)('A' + (i * n * 31 + i * i + n) % 57);
         result = guard_set_add(set, view_of(value, sizeof value), VIEW("key"), 0, 1);

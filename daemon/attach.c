@@ -1,6 +1,5 @@
 #include "daemon/attach.h"
 
-#include "audit/stream.h"
 #include "base/attach.h"
 #include "base/child.h"
 #include "base/file.h"
@@ -9,11 +8,11 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "broker/broker_messages.h"
+#include "daemon/attach_refusals.h"
 #include "policy/lexer.h"
 
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -64,7 +63,8 @@ struct attach {
     uint64_t home; /* cookie of the network namespace we are in */
     struct buf ca;
     struct bundle now, next; /* their views point into the texts that child keeps */
-    uint64_t attached, refused;
+    struct attach_refusals refusals;
+    uint64_t attached;
 };
 
 /* ---- who may ---- */
@@ -213,27 +213,10 @@ static void guest_free(struct guest *g) {
     ask_next(a);
 }
 
-static void record_refusal(const struct guest *g, const char *why) {
-    struct attach *a = g->owner;
-    struct record r = {.present = 0};
-    char text[16];
-    snprintf(text, sizeof text, "%u", g->uid);
-    record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
-    record_str(&r, FIELD_EVENT, "attach_refused");
-    record_str(&r, FIELD_PRINCIPAL, text);
-    record_str(&r, FIELD_SANDBOX, g->sandbox);
-    record_str(&r, FIELD_DETAIL, why);
-    if (audit_stream_write(&a->audit, &r) != 0)
-        log_warn("audit: a record was not taken");
-    record_free(&r);
-}
-
 /* Best effort: it may not even be reading. */
 static void guest_refuse(struct guest *g, int code, const char *why) {
     struct attach_answer answer = {.err = code, .text = view_str(why)};
-    log_warn("uid %u: sandbox %s: %s", g->uid, g->sandbox, why);
-    g->owner->refused++;
-    record_refusal(g, why);
+    attach_refusals_note(&g->owner->refusals, g->uid, g->sandbox, why);
     if (attach_send_answer(g->fd, &answer) != 0)
         log_debug("a launcher that was turned away did not listen");
     guest_free(g);
@@ -527,7 +510,7 @@ static void on_status(void *ctx, struct buf *out) {
     json_put_number(out, "connections", a->n_guests);
     json_put_number(out, "attached", count(a, false, 0));
     json_put_number(out, "attached_ever", a->attached);
-    json_put_number(out, "refused", a->refused);
+    json_put_number(out, "refused", a->refusals.all);
 }
 
 static const struct child_ops ops = {
@@ -552,6 +535,7 @@ struct attach *attach_new(struct loop *l, const struct role_args *args) {
         log_warn("this kernel does not tell network namespaces: nobody can attach");
     buf_init(&a->ca, 2 * CA_MAX);
     audit_stream_init(&a->audit, l, "attach", NULL, NULL);
+    a->refusals.audit = &a->audit;
     a->child = child_new(l, args, &ops, a);
     if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
         a->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, a);

@@ -5,21 +5,6 @@
 
 enum { CREDENTIALS_MAX = 512 };
 
-bool bucket_take(struct bucket *b, uint64_t now, uint64_t a_minute) {
-    double full = (double)a_minute;
-    if (b->refilled == 0)
-        b->tokens = full;
-    else
-        b->tokens += (double)(now - b->refilled) * full / 60e9;
-    b->refilled = now;
-    if (b->tokens > full)
-        b->tokens = full;
-    if (b->tokens < 1)
-        return false;
-    b->tokens -= 1;
-    return true;
-}
-
 /* "Basic" and name:token decoded into storage. */
 static int read_basic(struct view value, struct buf *storage, struct view *name,
                       struct view *token) {

@@ -6,6 +6,7 @@
 #define EGRESS_LANE_H
 
 #include "audit/stream.h"
+#include "base/bucket.h"
 #include "base/child.h"
 #include "base/table.h"
 #include "egress/generation.h"
@@ -24,12 +25,6 @@ enum share_of {
     SHARE_INSPECTED, /* bytes of bodies that inspect was given and has not answered for */
     SHARE_HELD,      /* bytes of bodies that wait for their verdict, or to leave after it */
     SHARE_COUNT
-};
-
-/* So many of something a minute: refilled in proportion to the time that passed. */
-struct bucket {
-    double tokens;
-    uint64_t refilled; /* monotonic nanoseconds */
 };
 
 struct lane {
@@ -115,8 +110,5 @@ struct lane {
 static inline uint64_t lane_limit(const struct lane *l, enum limit which) {
     return l->now->limits.v[which];
 }
-
-/* Takes one token of at most a_minute; false when there is none. */
-bool bucket_take(struct bucket *b, uint64_t now, uint64_t a_minute);
 
 #endif

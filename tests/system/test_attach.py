@@ -123,6 +123,19 @@ def a_user_attaches_what_the_configuration_lets_him(place):
     assert refused[0]["principal"] == str(NOBODY), refused
 
 
+def who_asks_without_end_does_not_fill_the_log(place):
+    """600 refusals a minute have a record, and the next one tells of the others."""
+    def ask_in_vain():
+        return refusal(lambda: Attached(place, "a", (TRANSPARENT,)))
+    for _ in range(900):
+        ask_in_vain()
+    time.sleep(0.3)
+    assert "listeners of such a kind" in ask_in_vain()
+    told = wait_for(lambda: [r for r in events(place, "attach_refused") if "others were refused" in r["detail"]])
+    assert told
+    assert 600 <= len(events(place, "attach_refused")) < 800
+
+
 def a_group_counts_the_first_one_and_the_others(place):
     need_root("change the uid")
     assert in_child(lambda: attach_and_ask(place, "c"), SOMEBODY, [1, 4711]) == (True, 200)
@@ -414,9 +427,11 @@ def main():
     report = Report()
     tests = [f for name, f in globals().items() if getattr(f, "__module__", None) == "__main__" and
              name.split("_")[0] in ("a", "an", "others", "nobody", "the", "who", "nonsense", "when", "lanes")]
-    apart = [a_hundred_are_attached_at_once, who_is_suspended_is_so_when_attached_again]
+    apart = [a_hundred_are_attached_at_once, who_is_suspended_is_so_when_attached_again,
+             who_asks_without_end_does_not_fill_the_log]
     report.run_in(attach_place, [t for t in tests if t not in apart])
-    report.run_in(attach_place, apart[1:])
+    for test in apart[1:]:
+        report.run_in(attach_place, [test])
     report.run(what_was_used_of_a_grant_counts_when_attached_again, None)
     report.run(apart[0], None)
     report.end()

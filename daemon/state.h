@@ -102,6 +102,8 @@ struct parent {
     struct event *lanes_tick; /* while one ends */
     /* suspended.c: sandboxes whose lanes have ended, and those that are suspended */
     struct buf former, suspended;
+    uint64_t
+        unnoted; /* monotonic nanoseconds; until then there may be others, for which there was no room */
     struct ledger_kept *ledgers; /* ledgers.c: of lanes that have ended */
     struct process *processes;   /* in the order in which they are started */
     /* of the channels to them */

@@ -42,6 +42,17 @@ static bool set(struct buf *list, uint64_t until, struct view sandbox) {
     return ok;
 }
 
+/* As set; but where there is no room every lane that begins counts as one that begins again. */
+static void note(struct parent *p, struct buf *list, uint64_t until, struct view sandbox) {
+    if (set(list, until, sandbox))
+        return;
+    log_warn("there is no room to note sandbox %.*s: each that comes is taken for one that was "
+             "served before",
+             VIEW_ARG(sandbox));
+    if (until > p->unnoted)
+        p->unnoted = until;
+}
+
 /* Appends those of a list that the lane has. */
 static void copy_of_lane(struct buf *to, struct view list, const struct lane *l) {
     struct reader r = reader_of(list);
@@ -70,8 +81,8 @@ int suspended_take(struct process *egress, struct view body) {
         return ERR_BAD;
     if (!is_its_own(l, sandbox))
         log_warn("%s: suspends a sandbox that is not its own", egress->origin);
-    else if (!set(&p->suspended, until, sandbox))
-        log_warn("%s: there is no room for all suspended sandboxes", egress->origin);
+    else
+        note(p, &p->suspended, until, sandbox);
     return 0;
 }
 
@@ -81,7 +92,7 @@ void suspended_send(struct process *egress) {
     struct buf list;
     buf_init(&list, CHILD_SUSPENDED_MAX);
     copy_of_lane(&list, buf_view(&p->former), l);
-    bool follows = egress->restarts > 0 || buf_len(&list) > 0;
+    bool follows = egress->restarts > 0 || buf_len(&list) > 0 || clock_mono() < p->unnoted;
     buf_reset(&list);
     copy_of_lane(&list, buf_view(&p->suspended), l);
     if (follows)
@@ -94,6 +105,5 @@ void suspended_note_end(struct lane *l) {
     uint64_t until = clock_mono() + p->limits.v[LIMIT_GUARD_TIME] * UINT64_C(1000000000);
     struct view rest = lanes_names(l), name;
     while (lane_sandbox(&rest, &name))
-        if (!set(&p->former, until, name))
-            log_warn("lane %u: there is no room to note that its sandboxes were served", l->id);
+        note(p, &p->former, until, name);
 }

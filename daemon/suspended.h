@@ -10,7 +10,10 @@
 
 /* From this egress. ERR_BAD: not from another, or not in form. A sandbox that its lane does not have changes nothing. */
 MUST_USE int suspended_take(struct process *egress, struct view body);
-/* To an egress that follows another, or whose lane follows another of its sandboxes: what counts still, perhaps nothing. */
+/*
+ * To an egress that follows another, or whose lane follows another of its sandboxes, or may do so since there was no
+ * room to note all: what counts still, perhaps nothing.
+ */
 void suspended_send(struct process *egress);
 /* A lane ends whose sandboxes another one may have later. */
 void suspended_note_end(struct lane *l);

@@ -52,6 +52,7 @@ static const struct {
     [FIELD_GRANT] = TEXT("grant"),
     [FIELD_OBSERVED] = TEXT("observed"),
     [FIELD_TARGET_SHA256] = TEXT("target_sha256"),
+    [FIELD_MEANT] = TEXT("meant"),
     [FIELD_PORT] = NUMBER("port"),
     [FIELD_GENERATION] = NUMBER("generation"),
     [FIELD_LANE] = NUMBER("lane"),

@@ -40,7 +40,7 @@ enum record_field {
     FIELD_SANDBOX,
     FIELD_SERVICE,
     FIELD_OPERATION,
-    FIELD_DOOR,   /* "connect", "http", "tls", "spliced" */
+    FIELD_DOOR,   /* "connect", "http", "tls", "spliced", "socks", "transparent", "dns" */
     FIELD_CLIENT, /* peer of the listener */
     FIELD_METHOD,
     FIELD_SCHEME,
@@ -60,6 +60,7 @@ enum record_field {
     FIELD_GRANT,      /* file:line:col of the grants with limits that it is sent by */
     FIELD_OBSERVED,   /* `mode observe`: the reason for which an allowed request would be refused */
     FIELD_TARGET_SHA256, /* of path and query as they are sent, where they do not stand here whole */
+    FIELD_MEANT,         /* the address and port that a transparent client connected to */
     /* numbers */
     FIELD_PORT,
     FIELD_GENERATION,

@@ -3,7 +3,7 @@
  * between the launcher that has made the sandbox and exeatd's process attach.
  *
  *   launcher to exeatd, one packet, with all its listening sockets in one SCM_RIGHTS:
- *       u8 version, block sandbox, u8 n, then n times u8 kind, in the order of the descriptors
+ *       u8 version, block sandbox, u8 n, then n times u8 enum way_in, in the order of the descriptors
  *   exeatd to launcher, one packet:
  *       u8 err (0, or -code), block text, block ca
  *       err 0: text is broker's answer to CONTROL_SANDBOX_ADD, JSON; ca our certificates, PEM.
@@ -20,19 +20,12 @@
 #define BASE_ATTACH_H
 
 #include "base/bytes.h"
+#include "base/way_in.h"
 
 enum { ATTACH_VERSION = 1, ATTACH_LISTENERS_MAX = 32, ATTACH_NAME_MAX = 64 };
 
 /* Of an answer: what fits into one packet of a socket with the kernel's usual buffer. */
 #define ATTACH_ANSWER_MAX ((size_t)160 << 10)
-
-/* What a listening socket is for. exeatd refuses a request with a kind that it does not serve. */
-enum attach_kind {
-    ATTACH_EXPLICIT = 1,    /* TCP or Unix stream: clients that know of the proxy */
-    ATTACH_TRANSPARENT = 2, /* TCP: clients that mean another address */
-    ATTACH_DNS_UDP = 3,
-    ATTACH_DNS_TCP = 4,
-};
 
 struct attach_request {
     struct view sandbox;

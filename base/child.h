@@ -53,8 +53,9 @@ enum role_message {
      * is attach's name for it, and none that it has given before.
      */
     ROLE_LANE_ADD = 11,
-    ROLE_LANE_LISTENER = 12, /* attach: fd; a listening socket of the lane with this id */
-    ROLE_LANE_END = 13,      /* attach: the lane with this id is wanted no more */
+    ROLE_LANE_LISTENER =
+        12, /* attach: fd; u8 enum way_in: a listening socket of the lane with this id */
+    ROLE_LANE_END = 13, /* attach: the lane with this id is wanted no more */
     ROLE_HEAD = 9, /* audit: u8 err (0 or -code), block: head.json or a sentence; id of the ask */
 };
 

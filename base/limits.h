@@ -36,7 +36,10 @@ enum limit {
     LIMIT_LEAF_DAYS,     /* validity of a leaf */
     LIMIT_AUTH_FAILURES, /* refused proxy credentials of a lane a minute */
     /* upstream side */
-    LIMIT_DNS_TIME,           /* seconds to resolve */
+    LIMIT_DNS_TIME, /* seconds to resolve */
+    LIMIT_DNS_QUERIES,
+    LIMIT_DNS_NEW_NAMES,
+    LIMIT_DNS_NAMES,
     LIMIT_CONNECT_TIME,       /* seconds to connect, all addresses */
     LIMIT_UPSTREAM_HANDSHAKE, /* seconds for TLS with the upstream */
     LIMIT_ANSWER_TIME,        /* seconds from the whole request to the answer's head */

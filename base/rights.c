@@ -42,6 +42,8 @@ static const struct {
 } page[] = {
     {ROLE_PROXY, ACCEPT | OPTIONS, false,
      "accepts from its listeners; reads and writes what it holds"},
+    {ROLE_COURIER, RECEIVE_FD | SEND_FD, false,
+     "answers the datagrams of its sockets with what its proxy says"},
     {ROLE_EGRESS, RECEIVE_FD | SEND | OPTIONS, false, "uses the connections that dialer hands it"},
     {ROLE_INSPECT, RECEIVE_FD, false, "reads and writes its channel"},
     {ROLE_BROKER, RECEIVE_FD | SEND | FILES, true, "owns the vault's directory"},

@@ -4,7 +4,7 @@ static const char *const names[ROLE_COUNT] = {
     [ROLE_PARENT] = "parent",   [ROLE_PROXY] = "proxy",   [ROLE_EGRESS] = "egress",
     [ROLE_INSPECT] = "inspect", [ROLE_BROKER] = "broker", [ROLE_CA] = "ca",
     [ROLE_DIALER] = "dialer",   [ROLE_AUDIT] = "audit",   [ROLE_CONTROL] = "control",
-    [ROLE_ATTACH] = "attach",   [ROLE_LOAD] = "load",
+    [ROLE_ATTACH] = "attach",   [ROLE_LOAD] = "load",     [ROLE_COURIER] = "courier",
 };
 
 const char *role_name(enum role role) {

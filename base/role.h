@@ -17,6 +17,7 @@ enum role {
     ROLE_AUDIT,   /* appends, chains and signs records */
     ROLE_CONTROL, /* serves the operator's socket */
     ROLE_ATTACH,  /* serves the socket that sandboxes are attached at, if there is one */
+    ROLE_COURIER, /* carries datagrams between its proxy and sandboxes; started by its proxy */
     ROLE_LOAD,    /* reads and checks configuration and policy, then exits */
     ROLE_COUNT
 };
@@ -34,6 +35,7 @@ struct role_args {
     const char *geo_country, *geo_asn; /* dialer: databases to map before narrowing, or NULL */
     uint16_t
         listeners; /* proxy, control, attach: how many listening descriptors stand from LISTENER_FD on */
+    const char *ways; /* proxy: enum way_in of each listener, a digit each; NULL: explicit all */
     const char *misbehave; /* hostile builds only: what to do wrong */
     bool debug;            /* log debug lines */
 };

@@ -37,7 +37,8 @@ static const struct config_lane *find_lane(const struct config *c, struct view s
 static const struct config_listener *find_listener(const struct config *c, uint32_t lane) {
     const struct config_listener *found = NULL;
     for (const struct config_listener *l = c->listeners; l; l = l->next)
-        if (l->lane == lane && (!found || (found->is_unix && !l->is_unix)))
+        if (l->lane == lane && l->way == WAY_EXPLICIT &&
+            (!found || (found->is_unix && !l->is_unix)))
             found = l;
     return found;
 }

@@ -134,12 +134,14 @@ static int option(int fd, int name) {
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
-/* Listens for streams of TCP or Unix. */
-static bool is_listener(int fd) {
-    int domain = option(fd, SO_DOMAIN);
+/* What that way in takes: streams that are listened for, of TCP and, explicitly, of Unix; datagrams of UDP. */
+static bool is_listener(int fd, uint8_t way) {
+    int domain = option(fd, SO_DOMAIN), protocol = option(fd, SO_PROTOCOL);
+    bool internet = domain == AF_INET || domain == AF_INET6;
+    if (way == WAY_DNS_UDP)
+        return internet && option(fd, SO_TYPE) == SOCK_DGRAM && protocol == IPPROTO_UDP;
     return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == SOCK_STREAM &&
-           (domain == AF_UNIX ||
-            ((domain == AF_INET || domain == AF_INET6) && option(fd, SO_PROTOCOL) == IPPROTO_TCP));
+           ((domain == AF_UNIX && way == WAY_EXPLICIT) || (internet && protocol == IPPROTO_TCP));
 }
 
 /* Why the request is refused, or NULL. */
@@ -154,10 +156,11 @@ static const char *find_fault(const struct guest *g, const struct attach_request
     if (r->n == 0)
         return "there is no listening socket in the request";
     for (size_t i = 0; i < r->n; i++) {
-        if (r->kinds[i] != ATTACH_EXPLICIT)
+        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_DNS_TCP)
             return "this exeatd serves no listeners of such a kind";
-        if (!is_listener(r->fds[i]))
-            return "a descriptor in the request is no listening socket of TCP or Unix";
+        if (!is_listener(r->fds[i], r->kinds[i]))
+            return "a descriptor in the request is no listening socket of the kind that it is said "
+                   "to be";
     }
     if (is_attached(a, r->sandbox))
         return "the sandbox is attached already: end that one first, or give this one another "
@@ -286,7 +289,7 @@ static void ask_parent(struct guest *g, struct attach_request *r) {
     buf_put_block(b, view_str(g->sandbox));
     channel_end(parent);
     for (size_t i = 0; i < r->n; i++)
-        channel_send_fd(parent, ROLE_LANE_LISTENER, g->id, 0, VIEW(""), r->fds[i]);
+        channel_send_fd(parent, ROLE_LANE_LISTENER, g->id, 0, view_of(&r->kinds[i], 1), r->fds[i]);
 }
 
 static void take_request(struct guest *g) {

@@ -68,12 +68,15 @@ int attached_add(struct process *attach, struct message *m) {
 
 int attached_listener(struct process *attach, struct message *m) {
     struct lane *l = find(attach->parent, m->id);
-    if (attach->role != ROLE_ATTACH || (l && l->awaited == 0))
+    struct reader r = reader_of(m->body);
+    uint8_t way = read_u8(&r);
+    if (!read_done(&r) || way < WAY_EXPLICIT || way > WAY_DNS_TCP || attach->role != ROLE_ATTACH ||
+        (l && l->awaited == 0))
         return ERR_BAD;
     /* It was refused, or has ended meanwhile. */
     if (!l)
         return 0;
-    l->listeners[l->n_listeners++] = (struct listener){.fd = m->fd};
+    l->listeners[l->n_listeners++] = (struct listener){.way = (enum way_in)way, .fd = m->fd};
     m->fd = -1;
     if (--l->awaited == 0)
         lanes_start(l);

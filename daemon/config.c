@@ -274,6 +274,47 @@ static int read_upstream_proxy(void *source, struct lexer *l, const struct token
     return c->upstream_proxy.p ? 0 : ERR_MEMORY;
 }
 
+/* ---- addresses that the DNS door gives out ---- */
+
+static const struct range normal_ranges[GENERATED_RANGES] = {
+    {{4, {198, 18}}, 15}, {{6, {0xfd, 0x65, 0x78, 0x65, 0x61, 0x74}}, 64}};
+
+/* Big enough for names, and nobody's on the internet. */
+static const char *unfit(const struct range *r) {
+    if (r->bits > (r->base.family == 4 ? 24 : 112))
+        return "is too small: /24 and /112 are the smallest";
+    switch (address_classify(&r->base)) {
+    case ADDRESS_PRIVATE:
+    case ADDRESS_BENCHMARK:
+    case ADDRESS_SHARED:
+        return NULL;
+    default:
+        return "is no range for private use, such as 198.18.0.0/15, 10.200.0.0/16 or fd00:200::/64";
+    }
+}
+
+static int read_dns_addresses(void *source, struct lexer *l, const struct token *at) {
+    struct config *c = ((struct config_source *)source)->config;
+    (void)at;
+    memset(c->synthetic, 0, sizeof c->synthetic);
+    do {
+        struct token t;
+        struct range r;
+        if (lexer_word(l, "a range such as 198.18.0.0/15", &t) != 0)
+            return ERR_BAD;
+        const char *why = range_parse(t.text, &r) != 0 ? "is no ADDRESS/BITS" : unfit(&r);
+        struct range *place = &c->synthetic[!why && r.base.family == 6];
+        if (!why && place->base.family != 0)
+            why = "is a second one of its family";
+        if (why) {
+            errors_add(l->errors, t.at, "'%.*s' %s", WORD_ARG(t.text), why);
+            return ERR_BAD;
+        }
+        *place = r;
+    } while (lexer_at(l, TOKEN_WORD));
+    return 0;
+}
+
 /* ---- switches ---- */
 
 static int read_audit(void *source, struct lexer *l, const struct token *at) {
@@ -338,14 +379,23 @@ static int set_defaults(struct config_source *s, struct lexer *l) {
 static int read_file(struct config_source *s, struct view text, const char *file,
                      struct policy_errors *errors) {
     static const struct statement words[] = {
-        {"state", read_state, true},     {"policy", read_policy, true},
-        {"control", read_control, true}, {"listen", config_listen, false},
-        {"trust", read_trust, false},    {"resolver", read_resolver, false},
-        {"host", read_host, false},      {"upstream-proxy", read_upstream_proxy, true},
-        {"geo", read_geo, false},        {"limit", config_limit, false},
-        {"audit", read_audit, true},     {"uids", read_uids, true},
-        {"vault", read_vault, true},     {"debug", read_debug, true},
-        {"reload", read_reload, true},   {"attach", config_attach, true},
+        {"state", read_state, true},
+        {"policy", read_policy, true},
+        {"control", read_control, true},
+        {"listen", config_listen, false},
+        {"trust", read_trust, false},
+        {"resolver", read_resolver, false},
+        {"host", read_host, false},
+        {"upstream-proxy", read_upstream_proxy, true},
+        {"geo", read_geo, false},
+        {"limit", config_limit, false},
+        {"audit", read_audit, true},
+        {"uids", read_uids, true},
+        {"vault", read_vault, true},
+        {"debug", read_debug, true},
+        {"reload", read_reload, true},
+        {"attach", config_attach, true},
+        {"dns-addresses", read_dns_addresses, true},
     };
     struct lexer l;
     lexer_init(&l, text, file, errors);
@@ -363,6 +413,7 @@ static int read_text(struct config_source *s, struct view text, const char *file
     struct config *out = s->config;
     *out = (struct config){0};
     limits_default(&out->limits);
+    memcpy(out->synthetic, normal_ranges, sizeof out->synthetic);
     errors_reset(errors);
     s->folder = folder_of(file);
     s->listeners = &out->listeners;

@@ -7,6 +7,7 @@
 #define DAEMON_CONFIG_H
 
 #include "base/limits.h"
+#include "base/way_in.h"
 #include "policy/arena.h"
 #include "policy/bundle.h"
 #include "policy/policy.h"
@@ -16,8 +17,9 @@
 #define NOBODY UINT32_MAX
 
 struct config_listener {
+    enum way_in way;
     bool is_unix;
-    struct address address; /* TCP */
+    struct address address; /* TCP, UDP */
     uint16_t port;
     const char *path; /* Unix */
     mode_t mode;
@@ -82,6 +84,7 @@ struct config {
     struct address resolvers[RESOLVERS_MAX];
     uint16_t resolver_ports[RESOLVERS_MAX];
     size_t n_resolvers;
+    struct range synthetic[GENERATED_RANGES]; /* what the DNS door gives out */
     struct config_host *hosts;
     struct view upstream_proxy;        /* "host:port", canonical, or empty */
     const char *geo_country, *geo_asn; /* or NULL */

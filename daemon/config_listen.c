@@ -168,16 +168,26 @@ static int read_tcp(struct lexer *l, struct config_listener *listener) {
 }
 
 static int read_where(struct config_source *s, struct lexer *l) {
+    static const struct {
+        const char *word;
+        enum way_in way;
+    } ways[] = {{"tcp", WAY_EXPLICIT}, {"transparent", WAY_TRANSPARENT}, {"dns", WAY_DNS_TCP}};
     struct config_listener *listener = s->listener;
-    if (lexer_skip_word(l, "tcp"))
-        return read_tcp(l, listener);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        listener->way = ways[i].way;
+        if (lexer_skip_word(l, ways[i].word))
+            return read_tcp(l, listener);
+    }
+    listener->way = WAY_EXPLICIT;
     if (!lexer_skip_word(l, "unix"))
-        return lexer_expected(l, "'tcp' or 'unix'");
+        return lexer_expected(l, "'tcp', 'unix', 'transparent' or 'dns'");
     listener->is_unix = true;
     return config_socket(s, l, &listener->path);
 }
 
 static bool same_place(const struct config_listener *a, const struct config_listener *b) {
+    if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
+        return false;
     if (a->is_unix || b->is_unix)
         return a->is_unix && b->is_unix && strcmp(a->path, b->path) == 0;
     return a->port == b->port && address_equal(&a->address, &b->address);
@@ -206,6 +216,18 @@ static int add_listener(struct config_source *s, struct lexer *l) {
     return 0;
 }
 
+/* The same questions come by UDP. */
+static int add_udp(struct config_source *s, struct lexer *l) {
+    struct config_listener *udp = arena_alloc(&s->config->arena, sizeof *udp);
+    if (!udp)
+        return ERR_MEMORY;
+    *udp = *s->listener;
+    udp->way = WAY_DNS_UDP;
+    udp->next = NULL;
+    s->listener = udp;
+    return add_listener(s, l);
+}
+
 int config_listen(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {{"sandbox", read_sandbox, false},
                                              {"shared", read_shared, false},
@@ -230,7 +252,14 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
         errors_add(l->errors, at->at, "this listener says neither 'sandbox NAME' nor 'shared'");
         return ERR_BAD;
     }
-    return add_listener(s, l);
+    if (s->who->shared && s->listener->way != WAY_EXPLICIT) {
+        errors_add(l->errors, at->at,
+                   "who comes in by '%s' cannot show a token: it needs a 'sandbox NAME'",
+                   s->listener->way == WAY_TRANSPARENT ? "transparent" : "dns");
+        return ERR_BAD;
+    }
+    int result = add_listener(s, l);
+    return result == 0 && s->listener->way == WAY_DNS_TCP ? add_udp(s, l) : result;
 }
 
 /* ---- for the bundle ---- */
@@ -297,7 +326,7 @@ void config_put_own_addresses(const struct config *c, struct buf *out) {
     struct buf text;
     buf_init(&text, HOST_SIZE + 16);
     for (const struct config_listener *l = c->listeners; l; l = l->next) {
-        if (l->is_unix)
+        if (l->is_unix || l->way == WAY_DNS_UDP)
             continue;
         struct authority a = {.kind = HOST_ADDRESS, .address = l->address, .port = l->port};
         address_format(&l->address, a.host);

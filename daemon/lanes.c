@@ -105,8 +105,10 @@ void lanes_start(struct lane *l) {
     if (audit->state == PROCESS_UP)
         links_send_records(audit, of[1]);
     of[1]->ledger = ledgers_take(l);
-    for (size_t i = 0; i < l->n_listeners; i++)
+    for (size_t i = 0; i < l->n_listeners; i++) {
         of[0]->listeners[i] = l->listeners[i].fd;
+        of[0]->ways[i] = (char)('0' + l->listeners[i].way);
+    }
     of[0]->n_listeners = l->n_listeners;
     start_lane(p, l->id);
 }
@@ -114,13 +116,15 @@ void lanes_start(struct lane *l) {
 /* ---- listeners ---- */
 
 static bool same_place(const struct config_listener *a, const struct config_listener *b) {
+    if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
+        return false;
     if (a->is_unix || b->is_unix)
         return a->is_unix && b->is_unix && strcmp(a->path, b->path) == 0;
     return a->port == b->port && address_equal(&a->address, &b->address);
 }
 
 static bool same_rights(const struct config_listener *a, const struct config_listener *b) {
-    return a->mode == b->mode && a->owner == b->owner && a->group == b->group;
+    return a->mode == b->mode && a->owner == b->owner && a->group == b->group && a->way == b->way;
 }
 
 /* One that is open at that place already. */
@@ -152,7 +156,7 @@ static int open_one(struct lane *l, const struct config_listener *at, struct buf
     int fd = open ? fcntl(open->fd, F_DUPFD_CLOEXEC, 0) : listener_open(at, why);
     if (fd < 0)
         return ERR_SYSTEM;
-    l->listeners[l->n_listeners++] = (struct listener){at, fd, open != NULL};
+    l->listeners[l->n_listeners++] = (struct listener){at, at->way, fd, open != NULL};
     return 0;
 }
 

@@ -36,7 +36,13 @@ void listeners_activate(void) {
     unsetenv("LISTEN_FDNAMES");
 }
 
-static int take_activated(const void *address, socklen_t size) {
+static bool has_type(int fd, int type) {
+    int is;
+    socklen_t n = sizeof is;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &is, &n) == 0 && is == type;
+}
+
+static int take_activated(const void *address, socklen_t size, int type) {
     for (size_t i = 0; i < n_activated; i++) {
         struct sockaddr_storage is;
         socklen_t n = sizeof is;
@@ -44,7 +50,7 @@ static int take_activated(const void *address, socklen_t size) {
         if (activated[i] < 0 || getsockname(activated[i], (struct sockaddr *)&is, &n) != 0)
             continue;
         /* Unix names may or may not count their NUL. */
-        if (memcmp(&is, address, size) != 0)
+        if (memcmp(&is, address, size) != 0 || !has_type(activated[i], type))
             continue;
         int fd = activated[i];
         activated[i] = -1;
@@ -114,11 +120,12 @@ static int open_socket(int family, int type, const struct sockaddr_storage *to, 
     int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (family != AF_UNIX)
+    if (family != AF_UNIX && type == SOCK_STREAM)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    if (bind(fd, (const struct sockaddr *)to, size) == 0 && listen(fd, BACKLOG) == 0)
+    if (bind(fd, (const struct sockaddr *)to, size) == 0 &&
+        (type == SOCK_DGRAM || listen(fd, BACKLOG) == 0))
         return fd;
     int why = errno;
     close(fd);
@@ -133,7 +140,7 @@ static int open_unix(const char *path, int type, mode_t mode) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int fd = take_activated(&to, size);
+    int fd = take_activated(&to, size, SOCK_STREAM);
     if (fd >= 0)
         return fd;
     if (!remove_stale(&to, size, type, path)) {
@@ -158,13 +165,27 @@ static bool give_away(const struct config_listener *l, struct buf *why) {
     return false;
 }
 
+/* TPROXY needs it, and the right to it; REDIRECT does without. */
+static void take_any_destination(int fd, int family) {
+    int one = 1;
+    int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+    int option = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
+    if (setsockopt(fd, level, option, &one, sizeof one) != 0)
+        log_debug("TPROXY cannot be used: %s", strerror(errno));
+}
+
 static int open_any(const struct config_listener *l) {
     struct sockaddr_storage to;
     if (l->is_unix)
         return open_unix(l->path, SOCK_STREAM, l->mode);
+    int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
     socklen_t size = tcp_address(l, &to);
-    int fd = take_activated(&to, size);
-    return fd >= 0 ? fd : open_socket(to.ss_family, SOCK_STREAM, &to, size);
+    int fd = take_activated(&to, size, type);
+    if (fd < 0)
+        fd = open_socket(to.ss_family, type, &to, size);
+    if (fd >= 0 && l->way == WAY_TRANSPARENT)
+        take_any_destination(fd, to.ss_family);
+    return fd;
 }
 
 int listener_open(const struct config_listener *l, struct buf *why) {

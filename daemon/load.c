@@ -207,6 +207,7 @@ static void put_bundle(const struct loading *l, struct buf *out) {
                        .audit_durable = l->config.audit_durable};
     memcpy(b.resolvers, l->config.resolvers, sizeof b.resolvers);
     memcpy(b.resolver_ports, l->config.resolver_ports, sizeof b.resolver_ports);
+    memcpy(b.synthetic, l->config.synthetic, sizeof b.synthetic);
     bundle_write(&b, out);
 }
 

@@ -30,6 +30,7 @@ enum {
     OPTION_ROLE = 256,
     OPTION_LANE,
     OPTION_LISTENERS,
+    OPTION_WAYS,
     OPTION_DIRECTORY,
     OPTION_GEO_COUNTRY,
     OPTION_GEO_ASN,
@@ -45,6 +46,7 @@ static const struct option options[] = {
     {"role", required_argument, NULL, OPTION_ROLE},
     {"lane", required_argument, NULL, OPTION_LANE},
     {"listeners", required_argument, NULL, OPTION_LISTENERS},
+    {"ways", required_argument, NULL, OPTION_WAYS},
     {"directory", required_argument, NULL, OPTION_DIRECTORY},
     {"geo-country", required_argument, NULL, OPTION_GEO_COUNTRY},
     {"geo-asn", required_argument, NULL, OPTION_GEO_ASN},
@@ -102,6 +104,9 @@ int main(int argc, char **argv) {
             break;
         case OPTION_LISTENERS:
             args.listeners = (uint16_t)strtoul(optarg, NULL, 10);
+            break;
+        case OPTION_WAYS:
+            args.ways = optarg;
             break;
         case OPTION_DIRECTORY:
             args.directory = optarg;

@@ -241,7 +241,7 @@ static const struct channel_rule rules[] = {
     {ROLE_HEAD, 0, 4096, take_head, "head"},
     {ROLE_SUSPENDED, 0, 256, take_suspended, "suspended"},
     {ROLE_LANE_ADD, 0, ATTACHED_BODY_MAX, take_lane_add, "lane add"},
-    {ROLE_LANE_LISTENER, CHANNEL_FD, 0, take_lane_listener, "lane listener"},
+    {ROLE_LANE_LISTENER, CHANNEL_FD, 1, take_lane_listener, "lane listener"},
     {ROLE_LANE_END, 0, 0, take_lane_end, "lane end"},
 };
 

@@ -229,6 +229,8 @@ static void describe(struct arguments *a, const struct process *of) {
     add_option(a, "--role", role_name(of->role));
     add_option(a, "--lane", a->numbers[0]);
     add_option(a, "--listeners", a->numbers[1]);
+    if (of->role == ROLE_PROXY)
+        add_option(a, "--ways", of->ways);
     add_option(a, "--directory", place_directory(p, of->role, a->directory, sizeof a->directory));
     if (of->role == ROLE_DIALER) {
         add_option(a, "--geo-country", p->config.geo_country);

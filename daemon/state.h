@@ -23,6 +23,7 @@ enum { LISTENERS_MAX = 32, LINKS_MAX = 5 };
 /* A listening socket of a lane. */
 struct listener {
     const struct config_listener *at; /* in the configuration; NULL: an attached sandbox's */
+    enum way_in way;
     int fd;
     bool taken_over; /* from a lane that ends as this one begins */
 };
@@ -69,8 +70,9 @@ struct process {
     struct event *wake; /* inspect, asleep: egress has written to that channel */
     int listeners[LISTENERS_MAX]; /* proxy: its lane's */
     size_t n_listeners;
-    struct buf key;    /* proxy: its public key */
-    struct buf status; /* members it told for the ask in progress */
+    char ways[LISTENERS_MAX + 1]; /* enum way_in of each, a digit each */
+    struct buf key;               /* proxy: its public key */
+    struct buf status;            /* members it told for the ask in progress */
     bool told;
     int ledger; /* egress: what its sandboxes have used of their grants (places.c); outlives it */
     struct process *linked[LINKS_MAX]; /* those that share a channel with it now */

@@ -13,6 +13,7 @@
 #include "egress/hostile.h"
 #include "egress/lane_messages.h"
 #include "egress/lease.h"
+#include "egress/names.h"
 #include "egress/splice.h"
 #include "egress/suspension.h"
 #include "egress/tally.h"
@@ -46,6 +47,7 @@ LANE(on_malformed, exchange_take_malformed)
 LANE(on_raw, splice_take_bytes)
 LANE(on_raw_end, splice_take_end)
 LANE(on_raw_credit, splice_take_credit)
+LANE(on_lookup, names_take_lookup)
 LANE(on_leaf, leaf_take)
 LANE(on_leaf_refused, leaf_take_refused)
 LANE(on_ca_changed, leaf_take_changed)
@@ -71,6 +73,7 @@ static const struct channel_rule proxy_rules[] = {
     {LANE_RAW, 0, LANE_BODY_MAX, on_raw, "lane raw"},
     {LANE_RAW_END, 0, 0, on_raw_end, "lane raw end"},
     {LANE_RAW_CREDIT, 0, 4, on_raw_credit, "lane raw credit"},
+    {LANE_LOOKUP, 0, 3 * LANE_TEXT_MAX, on_lookup, "lane lookup"},
 };
 
 static const struct channel_rule ca_rules[] = {

@@ -13,6 +13,7 @@
  *   send.c        the half towards the upstream               answer.c   the half towards the sandbox
  *   upstream.c    connections, pool, sessions                 lease.c    secrets and what guards them
  *   inspection.c  bodies handed to inspect                    trail.c    audit records
+ *   names.c       the DNS door's answers
  */
 #ifndef EGRESS_EGRESS_H
 #define EGRESS_EGRESS_H

@@ -358,6 +358,12 @@ int exchange_take_request(struct lane *l, struct message *m) {
     return 0;
 }
 
+void exchange_place(struct exchange *ex, const struct tunnel *t) {
+    memcpy(ex->meant, t->meant, sizeof ex->meant);
+    ex->trail.meant = view_str(ex->meant);
+    ex->trail.door = tunnel_door(t->way, t->spoke_tls);
+}
+
 /* What proxy found malformed is recorded and answered like any refusal. */
 int exchange_take_malformed(struct lane *l, struct message *m) {
     int result;
@@ -370,12 +376,17 @@ int exchange_take_malformed(struct lane *l, struct message *m) {
     uint16_t why = read_u16(&r);
     struct view detail = read_block(&r, LANE_TEXT_MAX), bytes = read_block(&r, LANE_TEXT_MAX);
     struct view client = read_block(&r, sizeof ex->client - 1);
-    if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT ||
+    uint8_t way = read_u8(&r);
+    struct view meant = read_block(&r, sizeof ex->meant - 1);
+    if (!read_done(&r) || way >= LANE_WAY_COUNT || why == REASON_ALLOWED || why >= REASON_COUNT ||
         reason_info((enum reason)why)->status == 0)
         return ERR_BAD;
     struct tunnel *t = tunnel_find(l, tunnel);
+    ex->trail.door = way == LANE_WAY_CONNECT ? "http" : tunnel_door((enum lane_way)way, false);
+    ex->trail.meant = meant;
     if (t) {
         t->recorded = true;
+        exchange_place(ex, t);
         memcpy(ex->sandbox, t->sandbox, sizeof ex->sandbox);
         ex->authority = t->authority;
         ex->trail.authority = &ex->authority;
@@ -383,7 +394,6 @@ int exchange_take_malformed(struct lane *l, struct message *m) {
                view_cstr(view_str(l->now->names), ex->sandbox, sizeof ex->sandbox) != 0) {
         ex->sandbox[0] = 0;
     }
-    ex->trail.door = t ? t->spoke_tls ? "tls" : "connect" : "http";
     ex->trail.tls = t && t->spoke_tls;
     ex->trail.sandbox = view_str(ex->sandbox);
     ex->trail.client = client;

@@ -16,6 +16,7 @@
 
 #include "egress/guard.h"
 #include "egress/inspection.h"
+#include "egress/lane_messages.h"
 #include "egress/lease.h"
 #include "egress/tally.h"
 #include "egress/trail.h"
@@ -58,6 +59,7 @@ struct exchange {
     char sandbox[IDENTITY_SIZE];
     struct proof proof;
     char client[128];
+    char meant[LANE_ADDRESS_MAX]; /* of its tunnel */
     uint32_t tunnel;
     bool tls;
     struct share *share,
@@ -121,6 +123,9 @@ struct exchange {
 
 /* ---- messages of proxy (anything but 0 ends the lane) ---- */
 MUST_USE int exchange_take_request(struct lane *l, struct message *m);
+struct tunnel;
+/* It is inside that tunnel: how records call that, and where it was meant to go. */
+void exchange_place(struct exchange *ex, const struct tunnel *t);
 MUST_USE int exchange_take_malformed(struct lane *l, struct message *m);
 MUST_USE int exchange_take_body(struct lane *l, struct message *m);
 MUST_USE int exchange_take_end(struct lane *l, struct message *m);

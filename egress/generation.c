@@ -202,6 +202,7 @@ static int compile(struct generation *g, const struct bundle *b, uint32_t lane,
     if (result != 0)
         return result;
     g->limits = b->limits;
+    memcpy(g->synthetic, b->synthetic, sizeof g->synthetic);
     g->shared = info.shared;
     g->audit_durable = b->audit_durable;
     g->names = copy_text(info.names);

@@ -19,6 +19,7 @@ struct generation {
     char *names; /* sandboxes of the lane, separated by SP */
     bool shared;
     bool audit_durable;
+    struct range synthetic[GENERATED_RANGES]; /* of the DNS door's addresses; family 0: none */
     struct trust *trust;
     struct trust **own; /* by service_index; NULL: the service has no anchors of its own */
     size_t n_own;

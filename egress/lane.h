@@ -17,6 +17,7 @@ struct upstream;
 struct share;
 struct tally;
 struct ledger;
+struct names;
 
 /* What of a lane's limits is shared out among its sandboxes. */
 enum share_of {
@@ -63,6 +64,8 @@ struct lane {
     /* splice.c */
     struct splice *splices;
     size_t n_splices;
+    /* names.c */
+    struct names *names; /* NULL: nobody asked yet */
 
     /* leaf.c */
     struct leaf *leaves[256];

@@ -26,13 +26,24 @@ enum {
     LANE_HEAD_MAX = 300 * 1024, /* a head in binary form */
     LANE_BODY_MAX = 64 * 1024,  /* one piece */
     LANE_TEXT_MAX = 4096,
+    LANE_ADDRESS_MAX = 64, /* "address:port" as text */
+};
+
+/* How a client came by its tunnel, and what it may expect for that. */
+enum lane_way {
+    LANE_WAY_CONNECT,
+    LANE_WAY_SOCKS,
+    LANE_WAY_TRANSPARENT, /* a connection that meant another address */
+    LANE_WAY_COUNT
 };
 
 /* proxy to egress */
 enum {
     /* id: tunnel. block authority as sent; block Proxy-Authorization as sent (empty: none);
      * u8 how many Proxy-Authorization fields; block the other fields as "name: value", joined by LF, for the placeholder check;
-     * block peer ("127.0.0.1:4711", "unix uid 1000"). Answered by LANE_OPENED or LANE_REFUSED. */
+     * block peer ("127.0.0.1:4711", "unix uid 1000"); u8 enum lane_way; u8 tls and block the address that the client meant, which
+     * are for LANE_WAY_TRANSPARENT: then authority is the SNI (tls), or what Host says, or empty. Answered by LANE_OPENED or
+     * LANE_REFUSED. */
     LANE_OPEN = 1,
     /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by
      * LANE_LEAF, LANE_SPLICED or LANE_ALERT. */
@@ -52,17 +63,21 @@ enum {
             * detail. In the second case, if no answer has begun, egress answers with a refusal. */
     LANE_CREDIT = 9, /* id: exchange. u32 bytes of the answer that were passed on. */
     /* id: exchange, a new one. u32 tunnel; u16 status; u16 enum reason; block detail; block the offending bytes' beginning;
-     * block peer. What proxy refuses by itself; egress records it and answers with LANE_ANSWER as for a refusal. */
+     * block peer; u8 enum lane_way and block the address that the client meant, where there is no tunnel. What proxy refuses by
+     * itself; egress records it and answers with LANE_ANSWER as for a refusal. */
     LANE_MALFORMED = 10,
     LANE_RAW = 11,        /* id: tunnel, spliced. Bytes. */
     LANE_RAW_END = 12,    /* id: tunnel, spliced. The client sends no more. */
     LANE_RAW_CREDIT = 13, /* id: tunnel, spliced. u32 bytes that the client was sent. */
+    /* id: question, in a space of their own. block name (http/dns_query.h), u16 type, block peer, block the address that was
+     * asked; block detail: not empty when the query is malformed. Answered by LANE_FOUND. */
+    LANE_LOOKUP = 14,
 };
 
 /* egress to proxy */
 enum {
     LANE_OPENED =
-        1, /* id: tunnel. block canonical host, u16 port. Answer 200 and look at the first bytes. */
+        1, /* id: tunnel. block canonical host, u16 port. Say so, if the client waits for that, and look at the first bytes. */
     LANE_REFUSED =
         2, /* id: tunnel. block answer head (http/message.h), block body: send it and close. */
     LANE_LEAF =
@@ -82,6 +97,8 @@ enum {
     LANE_RAW_BACK = 13,     /* id: tunnel, spliced. Bytes for the client. */
     LANE_RAW_BACK_END = 14, /* id: tunnel, spliced. The upstream sends no more. */
     LANE_RAW_TAKEN = 15,    /* id: tunnel, spliced. u32 bytes that were passed on. */
+    /* id: question. u8 enum reply_code, u32 TTL, u8 n, n times u8 family and its 4 or 16 bytes; block why not. */
+    LANE_FOUND = 16,
 };
 
 #endif

@@ -103,6 +103,7 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
     if (!t || t->spoke_tls != ex->tls)
         return ERR_BAD;
     t->recorded = true;
+    exchange_place(ex, t);
     ex->proof = t->proof;
     *why = identity_holds(ex->lane, t->sandbox, &t->proof) ? place_in_tunnel(ex, t)
                                                            : REASON_UNKNOWN_SANDBOX;
@@ -266,7 +267,7 @@ int request_build(struct exchange *ex) {
     enum reason why = REASON_NOT_READY;
     if (read_record(ex, &sent) != 0)
         return ERR_BAD;
-    ex->trail.door = ex->tls ? "tls" : ex->tunnel ? "connect" : "http";
+    ex->trail.door = "http";
     ex->trail.client = view_str(ex->client);
     ex->trail.method = ex->request.method;
     ex->trail.tls = ex->tls;

@@ -300,6 +300,7 @@ static void on_dialled(void *ctx, int fd) {
     }
     s->trail = (struct trail){.door = "spliced",
                               .client = view_str(t->client),
+                              .meant = view_str(t->meant),
                               .sandbox = view_str(t->sandbox),
                               .method = VIEW("CONNECT"),
                               .sni = view_str(t->sni),

@@ -189,12 +189,15 @@ static void put_request(struct record *r, const struct lane *l, const struct tra
     record_text(r, FIELD_SANDBOX, t->sandbox);
     record_str(r, FIELD_DOOR, t->door);
     record_text(r, FIELD_CLIENT, t->client);
+    record_text(r, FIELD_MEANT, t->meant);
     record_text(r, FIELD_METHOD, t->method);
     record_text(r, FIELD_SNI, t->sni);
     if (t->authority) {
-        record_str(r, FIELD_SCHEME, t->tls ? "https" : "http");
         record_str(r, FIELD_HOST, t->authority->host);
-        record_number(r, FIELD_PORT, t->authority->port);
+        if (!t->of_name) {
+            record_str(r, FIELD_SCHEME, t->tls ? "https" : "http");
+            record_number(r, FIELD_PORT, t->authority->port);
+        }
     } else {
         put_host_sent(r, t->host_sent);
     }

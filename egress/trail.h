@@ -13,7 +13,9 @@ enum { RECORD_ID_SIZE = 40 };
 struct trail {
     char id[RECORD_ID_SIZE]; /* made by trail_decide */
     uint64_t number;         /* of the decision in our stream, likewise */
-    const char *door;        /* "connect", "http", "tls", "spliced" */
+    const char *door; /* "connect", "http", "tls", "spliced", "socks", "transparent", "dns" */
+    struct view
+        meant; /* the address that a transparent client connected to, or a question was sent to */
     struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn;
     const struct authority *authority;
     const struct target *target;
@@ -23,6 +25,7 @@ struct trail {
     size_t n_grants;
     uint32_t retry_after; /* seconds, of a refusal; 0: not known */
     bool tls;
+    bool of_name; /* a question for a host alone: no port, no scheme */
     uint32_t generation;
     uint64_t started; /* monotonic nanoseconds */
 };

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "egress/lane_messages.h"
+#include "egress/names.h"
 #include "egress/refusal.h"
 #include "egress/share.h"
 #include "egress/splice.h"
@@ -25,11 +26,23 @@ struct tunnel *tunnel_find(struct lane *l, uint32_t id) {
     return table_get(&l->tunnels, id);
 }
 
+const char *tunnel_door(enum lane_way way, bool tls) {
+    static const char *const doors[] = {[LANE_WAY_CONNECT] = "connect",
+                                        [LANE_WAY_SOCKS] = "socks",
+                                        [LANE_WAY_TRANSPARENT] = "transparent"};
+    return tls && way == LANE_WAY_CONNECT ? "tls" : doors[way];
+}
+
+/* CONNECT is SOCKS's word as well; who connects transparently says none. */
+static struct view method_of(const struct tunnel *t) {
+    return t->way == LANE_WAY_TRANSPARENT ? (struct view){NULL, 0} : VIEW("CONNECT");
+}
+
 /* ---- opening ---- */
 
 struct open_request {
-    struct view authority, token, others, client;
-    uint8_t n_tokens;
+    struct view authority, token, others, client, meant;
+    uint8_t n_tokens, way, tls;
 };
 
 static int read_open(struct message *m, struct open_request *o) {
@@ -39,7 +52,14 @@ static int read_open(struct message *m, struct open_request *o) {
     o->n_tokens = read_u8(&r);
     o->others = read_block(&r, LANE_HEAD_MAX);
     o->client = read_block(&r, 128);
-    return read_done(&r) ? 0 : ERR_BAD;
+    o->way = read_u8(&r);
+    o->tls = read_u8(&r);
+    o->meant = read_block(&r, LANE_ADDRESS_MAX - 1);
+    bool transparent = o->way == LANE_WAY_TRANSPARENT;
+    return read_done(&r) && o->way < LANE_WAY_COUNT && o->tls <= transparent &&
+                   view_is_empty(o->meant) != transparent
+               ? 0
+               : ERR_BAD;
 }
 
 static void refuse_open(struct lane *l, uint32_t id, struct trail *t) {
@@ -60,6 +80,50 @@ static void refuse_open(struct lane *l, uint32_t id, struct trail *t) {
     refusal_free(&r);
 }
 
+/*
+ * Where a transparent connection goes: to the name that it says, else to that which its address was given out for, else,
+ * where a rule allows it, to the address itself. The port is the one it was meant for.
+ */
+static enum reason find_meant(struct lane *l, const struct open_request *o, struct authority *out,
+                              const char **text) {
+    struct authority meant;
+    if (authority_parse(o->meant, 0, &meant, text) != 0 || meant.kind != HOST_ADDRESS)
+        return REASON_MALFORMED_AUTHORITY;
+    const char *given = names_of_address(l, &meant.address);
+    struct view said = view_is_empty(o->authority) && given ? view_str(given) : o->authority;
+    if (view_is_empty(said)) {
+        *out = meant;
+        return REASON_ALLOWED;
+    }
+    int result = o->tls ? authority_parse_host(said, meant.port, out, text)
+                        : authority_parse(said, meant.port, out, text);
+    if (result != 0)
+        return REASON_MALFORMED_AUTHORITY;
+    if (out->port != meant.port)
+        *text = "Host names another port than the connection was made to";
+    else if (given && strcmp(given, out->host) != 0)
+        *text = "the connection is to an address that was given out for another name";
+    return *text ? REASON_AUTHORITY_MISMATCH : REASON_ALLOWED;
+}
+
+static enum reason find_authority(struct lane *l, const struct open_request *o,
+                                  struct authority *out, const char **text) {
+    if (o->way == LANE_WAY_TRANSPARENT)
+        return find_meant(l, o, out, text);
+    return authority_parse(o->authority, 0, out, text) == 0 ? REASON_ALLOWED
+                                                            : REASON_MALFORMED_AUTHORITY;
+}
+
+/* One that may carry TLS or clear HTTP is opened by either being allowed; each request is judged again. */
+static struct verdict judge_host(const struct lane *l, struct view sandbox, enum lane_way way,
+                                 bool tls, const struct authority *a) {
+    struct verdict v = policy_judge_host(l->now->policy, sandbox, true, a);
+    if (v.allow || (way == LANE_WAY_TRANSPARENT && tls))
+        return v;
+    struct verdict clear = policy_judge_host(l->now->policy, sandbox, false, a);
+    return clear.allow || way == LANE_WAY_TRANSPARENT ? clear : v;
+}
+
 static enum reason judge_open(struct lane *l, const struct open_request *o, struct tunnel *t,
                               struct trail *trail) {
     enum reason why;
@@ -73,29 +137,22 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
     trail->sandbox = view_str(t->sandbox);
     if (suspension_holds(l, trail->sandbox))
         return REASON_SANDBOX_SUSPENDED;
-    if (authority_parse(o->authority, 0, &t->authority, &text) != 0) {
-        trail->detail = view_str(text);
-        return REASON_MALFORMED_AUTHORITY;
-    }
-    trail->authority = &t->authority;
+    why = find_authority(l, o, &t->authority, &text);
+    trail->detail = view_str(text);
+    if (why != REASON_MALFORMED_AUTHORITY)
+        trail->authority = &t->authority;
+    if (why != REASON_ALLOWED)
+        return why;
     if (placeholder_inside(o->others) || placeholder_inside_name(o->others) ||
         placeholder_inside_name(view_str(t->authority.host)))
         return REASON_PLACEHOLDER_WRONG_PLACE;
-    /* A tunnel may carry TLS or clear HTTP; either being allowed opens it, and each request is judged again. */
-    trail->verdict = policy_judge_host(l->now->policy, trail->sandbox, true, &t->authority);
-    if (!trail->verdict.allow) {
-        struct verdict clear =
-            policy_judge_host(l->now->policy, trail->sandbox, false, &t->authority);
-        if (clear.allow)
-            trail->verdict = clear;
-    }
+    trail->verdict = judge_host(l, trail->sandbox, t->way, o->tls, &t->authority);
     return trail->verdict.reason;
 }
 
 int tunnel_take_open(struct lane *l, struct message *m) {
     struct open_request o;
-    struct trail trail = {
-        .door = "connect", .method = VIEW("CONNECT"), .tls = true, .started = clock_mono()};
+    struct trail trail = {.started = clock_mono()};
     if (read_open(m, &o) != 0 || m->id <= l->last_tunnel)
         return ERR_BAD;
     l->last_tunnel = m->id;
@@ -104,12 +161,19 @@ int tunnel_take_open(struct lane *l, struct message *m) {
         return ERR_MEMORY;
     t->id = m->id;
     t->opened = loop_now(l->loop);
+    t->way = (enum lane_way)o.way;
+    trail.door = tunnel_door(t->way, false);
+    trail.method = method_of(t);
+    trail.tls = t->way != LANE_WAY_TRANSPARENT || o.tls;
+    trail.sni = o.tls ? o.authority : (struct view){NULL, 0};
+    trail.meant = o.meant;
     trail.client = o.client;
     trail.host_sent = o.authority;
     trail.generation = l->now ? l->now->number : 0;
     trail.verdict.reason = judge_open(l, &o, t, &trail);
     trail.verdict.allow = trail.verdict.reason == REASON_ALLOWED;
-    bool fits = view_cstr(o.client, t->client, sizeof t->client) == 0;
+    bool fits = view_cstr(o.client, t->client, sizeof t->client) == 0 &&
+                view_cstr(o.meant, t->meant, sizeof t->meant) == 0;
     if (trail.verdict.allow)
         t->share = share_take(l, t->sandbox, SHARE_CONNECTIONS);
     if (!t->share || !fits || table_put(&l->tunnels, t->id, t) != 0) {
@@ -130,10 +194,11 @@ int tunnel_take_open(struct lane *l, struct message *m) {
 /* ---- records of a tunnel that carried no request ---- */
 
 static void tunnel_record(struct lane *l, struct tunnel *t, enum reason why, struct view detail) {
-    struct trail trail = {.door = t->spoke_tls ? "tls" : "connect",
+    struct trail trail = {.door = tunnel_door(t->way, t->spoke_tls),
                           .client = view_str(t->client),
                           .sandbox = view_str(t->sandbox),
-                          .method = VIEW("CONNECT"),
+                          .method = method_of(t),
+                          .meant = view_str(t->meant),
                           .sni = view_str(t->sni),
                           .detail = detail,
                           .authority = &t->authority,

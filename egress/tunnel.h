@@ -6,6 +6,7 @@
 #define EGRESS_TUNNEL_H
 
 #include "egress/identity.h"
+#include "egress/lane_messages.h"
 #include "egress/leaf.h"
 #include "policy/authority.h"
 
@@ -15,6 +16,8 @@ struct tunnel {
     struct proof proof;
     struct authority authority;
     char client[64];
+    char meant[LANE_ADDRESS_MAX]; /* transparent: the address that the client connected to */
+    enum lane_way way;
     char sni[257]; /* as sent, for the record */
     uint64_t opened;
     struct share *share; /* of connections */
@@ -32,6 +35,8 @@ MUST_USE int tunnel_take_hello(struct lane *l, struct message *m);
 MUST_USE int tunnel_take_failed(struct lane *l, struct message *m);
 MUST_USE int tunnel_take_close(struct lane *l, struct message *m);
 
+/* What records call it: "connect" or, once TLS is spoken inside, "tls"; "socks", "transparent". */
+const char *tunnel_door(enum lane_way way, bool tls);
 /* NULL when there is none. */
 struct tunnel *tunnel_find(struct lane *l, uint32_t id);
 

@@ -1,6 +1,6 @@
 /*
  * Arbitrary bytes of a client against the whole proxy, with an egress that allows everything. The
- * first byte says in which pieces they come. Whatever they are, nothing may be left behind.
+ * first byte says by which way and in which pieces they come. Whatever they are, nothing may be left behind.
  */
 #include "base/log.h"
 #include "egress/lane_messages.h"
@@ -81,6 +81,20 @@ static int take_malformed(void *ctx, struct channel *ch, struct message *m) {
     return answer(ch, m->id, 400);
 }
 
+/* One address for whatever is asked. */
+static int take_lookup(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    struct buf *b = channel_begin(ch, LANE_FOUND, m->id, 1);
+    buf_put_u8(b, 0);
+    buf_put_u32(b, 60);
+    buf_put_u8(b, 1);
+    buf_put_u8(b, 4);
+    buf_put_u32(b, 0xc6120001);
+    buf_put_block(b, VIEW("text"));
+    channel_end(ch);
+    return 0;
+}
+
 static int ignore(void *ctx, struct channel *ch, struct message *m) {
     (void)ctx;
     (void)ch;
@@ -99,6 +113,7 @@ static const struct channel_rule rules[] = {
     {LANE_GONE, 0, LANE_TEXT_MAX, ignore, "gone"},
     {LANE_CREDIT, 0, 4, ignore, "credit"},
     {LANE_MALFORMED, 0, 2 * LANE_TEXT_MAX, take_malformed, "malformed"},
+    {LANE_LOOKUP, 0, 2 * LANE_TEXT_MAX, take_lookup, "lookup"},
 };
 
 static void on_closed(void *ctx, struct channel *ch, int why) {
@@ -117,12 +132,12 @@ static void turns(int n) {
     }
 }
 
-static void send_bytes(struct proxy *p, struct view v, size_t piece) {
+static void send_bytes(struct proxy *p, enum way_in way, struct view v, size_t piece) {
     int fds[2];
     char sink[4096];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) != 0)
         abort();
-    proxy_take(p, fds[0], "127.0.0.1:1");
+    proxy_take(p, fds[0], way, "127.0.0.1:1", way == WAY_EXPLICIT ? "" : "192.0.2.1:443");
     for (; v.n > 0; v = view_skip(v, piece)) {
         struct view now = view_head(v, piece);
         if (write(fds[1], now.p, now.n) < 0)
@@ -158,8 +173,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         channel_new(loop, lane[1], rules, sizeof rules / sizeof *rules, 0, on_closed, NULL);
     if (!p || !egress)
         abort();
-    size_t piece = data[0] ? data[0] : 4096;
-    send_bytes(p, view_of(data + 1, size - 1), piece);
+    static const enum way_in ways[] = {WAY_EXPLICIT, WAY_TRANSPARENT, WAY_DNS_TCP, WAY_EXPLICIT};
+    size_t piece = data[0] & 63 ? data[0] & 63 : 4096;
+    send_bytes(p, ways[data[0] >> 6], view_of(data + 1, size - 1), piece);
     proxy_sweep(p, loop_now(loop) + UINT64_C(700000) * 1000000000);
     turns(2);
     if (p->n_clients > 0) {

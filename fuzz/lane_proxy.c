@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds[i]) != 0)
             abort();
         start_client(i, fds[i][1]);
-        proxy_take(p, fds[i][0], "127.0.0.1:1");
+        proxy_take(p, fds[i][0], WAY_EXPLICIT, "127.0.0.1:1", "");
         turns(1);
     }
     for (struct view input = view_of(data, size); input.n > 0 && !p->lost;) {

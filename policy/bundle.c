@@ -28,6 +28,28 @@ static struct address read_address(struct reader *r) {
     return a;
 }
 
+static void put_ranges(struct buf *out, const struct range ranges[GENERATED_RANGES]) {
+    for (size_t i = 0; i < GENERATED_RANGES; i++) {
+        buf_put_u8(out, ranges[i].base.family != 0);
+        if (ranges[i].base.family == 0)
+            continue;
+        put_address(out, &ranges[i].base);
+        buf_put_u8(out, ranges[i].bits);
+    }
+}
+
+static void read_ranges(struct reader *r, struct range ranges[GENERATED_RANGES]) {
+    for (size_t i = 0; i < GENERATED_RANGES; i++) {
+        uint8_t some = read_u8(r);
+        r->bad = r->bad || some > 1;
+        if (some != 1)
+            continue;
+        ranges[i].base = read_address(r);
+        ranges[i].bits = read_u8(r);
+        r->bad = r->bad || ranges[i].bits > 8 * address_bytes(ranges[i].base.family);
+    }
+}
+
 /* ---- lanes ---- */
 
 void bundle_put_lane(struct buf *out, const struct lane_info *lane) {
@@ -253,6 +275,7 @@ void bundle_write(const struct bundle *b, struct buf *out) {
     buf_put_block(out, b->anchors);
     buf_put_block(out, b->own_anchors);
     buf_put_block(out, b->attach_rights);
+    put_ranges(out, b->synthetic);
     buf_put_u8(out, b->audit_durable);
 }
 
@@ -282,6 +305,7 @@ int bundle_read(struct view text, struct bundle *out) {
     out->anchors = read_block(&r, TEXT_BLOCK_MAX);
     out->own_anchors = read_block(&r, TEXT_BLOCK_MAX);
     out->attach_rights = read_block(&r, TEXT_BLOCK_MAX);
+    read_ranges(&r, out->synthetic);
     uint8_t durable = read_u8(&r);
     out->audit_durable = durable != 0;
     if (!read_done(&r) || durable > 1 || !lanes_are_good(out->lanes) ||

@@ -30,7 +30,7 @@ struct attach_right {
     struct view names; /* separated by SP, at least one */
 };
 
-enum { RESOLVERS_MAX = 8 };
+enum { RESOLVERS_MAX = 8, GENERATED_RANGES = 2 };
 
 struct bundle {
     struct limits limits;
@@ -46,7 +46,9 @@ struct bundle {
     struct view anchors;       /* PEM certificates that upstreams are verified against */
     struct view own_anchors;   /* of services with `upstream ca`; bundle_anchors walks */
     struct view attach_rights; /* bundle_right walks */
-    bool audit_durable;        /* wait for the disk before bytes leave */
+    /* the DNS door gives out addresses of these, one of each family at most; family 0: none */
+    struct range synthetic[GENERATED_RANGES];
+    bool audit_durable; /* wait for the disk before bytes leave */
 };
 
 void bundle_write(const struct bundle *b, struct buf *out);

@@ -4,9 +4,11 @@
 #include "proxy/door.h"
 #include "proxy/gate.h"
 #include "proxy/intake.h"
+#include "proxy/names.h"
 #include "proxy/passage.h"
 #include "proxy/relay.h"
 #include "proxy/say.h"
+#include "proxy/socks.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -46,9 +48,13 @@ static const struct client_row {
     enum input input;
     int time; /* enum limit, or one of TIME_ */
 } rows[CLIENT_STATES] = {
-    [CLIENT_FIRST] = {"first", intake_step, client_drop, client_drop, INPUT_ALL, LIMIT_FIRST_BYTE},
+    [CLIENT_FIRST] = {"first", intake_first, client_drop, client_drop, INPUT_ALL, LIMIT_FIRST_BYTE},
     [CLIENT_IDLE] = {"idle", intake_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
     [CLIENT_HEAD] = {"head", intake_step, intake_ended, intake_late, INPUT_ALL, LIMIT_HEAD_TIME},
+    [CLIENT_SOCKS] = {"socks", socks_step, client_drop, socks_late, INPUT_ALL,
+                      LIMIT_HANDSHAKE_TIME},
+    [CLIENT_DNS] = {"dns", names_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
+    [CLIENT_LOOKUP] = {"lookup", NULL, client_drop, client_drop, INPUT_NOTICE, LIMIT_ASK_TIME},
     [CLIENT_OPENING] = {"opening", NULL, client_drop, client_drop, INPUT_NOTICE,
                         LIMIT_HANDSHAKE_TIME},
     [CLIENT_SNIFF] = {"sniff", gate_sniff, client_drop, gate_late, INPUT_ALL, LIMIT_HANDSHAKE_TIME},
@@ -94,6 +100,10 @@ static bool may_yield(const struct client *c) {
     case CLIENT_FIRST:
     case CLIENT_IDLE:
     case CLIENT_HEAD:
+    case CLIENT_SOCKS:
+    case CLIENT_DNS:
+    case CLIENT_SNIFF:
+    case CLIENT_HELLO:
     case CLIENT_CLOSING:
     case CLIENT_LINGER:
         return true;
@@ -377,7 +387,7 @@ void client_cut(struct client *c, bool reset) {
 
 /* ---- life ---- */
 
-void client_new(struct proxy *p, int fd, const char *peer) {
+void client_new(struct proxy *p, int fd, enum way_in door, const char *peer, const char *meant) {
     struct client *c = calloc(1, sizeof *c);
     if (!c) {
         close(fd);
@@ -389,7 +399,10 @@ void client_new(struct proxy *p, int fd, const char *peer) {
     }
     buf_init(&c->in, IN_MAX);
     c->proxy = p;
+    c->door = door;
+    c->way = door == WAY_TRANSPARENT ? LANE_WAY_TRANSPARENT : LANE_WAY_CONNECT;
     snprintf(c->peer, sizeof c->peer, "%s", peer);
+    snprintf(c->meant, sizeof c->meant, "%s", meant);
     c->next = p->clients;
     c->back = &p->clients;
     if (c->next)
@@ -406,6 +419,8 @@ void client_free(struct client *c) {
     if (c->is_waiting)
         p->n_waiting--;
     gate_forget(c);
+    socks_forget(c);
+    names_forget(c);
     client_parser_done(c);
     wire_free(&c->wire, c->reset);
     buf_free(&c->in);

@@ -7,6 +7,9 @@
  * request and its answer) and passage.c (bytes that are not read).
  *
  *   first -> head -> exchange -> idle -> head ...            plain proxying
+ *   first -> socks -> opening -> sniff ...                   SOCKS5, then as in a tunnel
+ *   first -> sniff -> hello or head -> opening -> sniff ...  transparent: what names the host is read, and read again when it is open
+ *   first -> dns -> lookup -> dns ...                        DNS over TCP
  *   first -> head -> opening -> sniff -> head ...            clear HTTP in a tunnel
  *                               sniff -> hello -> leaf -> handshake -> idle -> head ...   TLS
  *                               sniff -> hello -> leaf -> passage                         TLS, unread
@@ -16,6 +19,8 @@
 #ifndef PROXY_CLIENT_H
 #define PROXY_CLIENT_H
 
+#include "base/way_in.h"
+#include "egress/lane_messages.h"
 #include "proxy/state.h"
 #include "proxy/wire.h"
 
@@ -23,8 +28,11 @@ enum client_state {
     CLIENT_FIRST,     /* accepted; no byte yet */
     CLIENT_IDLE,      /* between requests */
     CLIENT_HEAD,      /* a request head has begun */
-    CLIENT_OPENING,   /* CONNECT: egress judges */
-    CLIENT_SNIFF,     /* CONNECT was answered: is it TLS, HTTP or something else? */
+    CLIENT_SOCKS,     /* SOCKS5, up to its request */
+    CLIENT_DNS,       /* a query is awaited */
+    CLIENT_LOOKUP,    /* egress has the query */
+    CLIENT_OPENING,   /* egress judges where the client wants to go */
+    CLIENT_SNIFF,     /* it may, or this is transparent: is it TLS, HTTP or something else? */
     CLIENT_HELLO,     /* a ClientHello has begun; it stays in `in` */
     CLIENT_LEAF,      /* egress judges the SNI and gets the leaf, or a connection for a splice */
     CLIENT_HANDSHAKE, /* TLS reads and writes the socket by itself */
@@ -46,6 +54,8 @@ struct client {
     struct http1 *parser;    /* NULL: nothing of a request is there */
     struct relay *relay;     /* CLIENT_EXCHANGE */
     struct passage *passage; /* from CLIENT_PASSAGE on */
+    struct socks *socks;     /* CLIENT_SOCKS */
+    struct asking *asking;   /* CLIENT_LOOKUP */
     uint32_t tunnel;         /* 0: none */
     uint64_t deadline;       /* nanoseconds; CLIENT_EXCHANGE has its own */
     enum client_state state;
@@ -54,7 +64,11 @@ struct client {
     bool is_waiting; /* not read, because the lane is full */
     bool abrupt;     /* ends without close_notify: something is missing */
     bool reset;      /* ends with RST: nothing else shows that something is missing */
+    bool told;       /* egress has heard of it */
+    enum way_in door;
+    enum lane_way way;
     char peer[64];
+    char meant[LANE_ADDRESS_MAX]; /* transparent: the address that it connected to */
 };
 
 enum client_step {
@@ -62,8 +76,8 @@ enum client_step {
     STEP_WAIT, /* for more bytes, for egress, for the socket */
 };
 
-/* Takes over fd, a non-blocking stream socket. Without memory it is closed. */
-void client_new(struct proxy *p, int fd, const char *peer);
+/* Takes over fd, a non-blocking stream socket. Without memory it is closed. meant: the address that it connected to. */
+void client_new(struct proxy *p, int fd, enum way_in door, const char *peer, const char *meant);
 /* From the end of the turn only. */
 void client_free(struct client *c);
 

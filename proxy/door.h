@@ -5,10 +5,11 @@
 #ifndef PROXY_DOOR_H
 #define PROXY_DOOR_H
 
+#include "proxy/proxy.h"
 #include "proxy/state.h"
 
 /* listeners stay the caller's, made non-blocking. Closed at first. NULL when out of memory. */
-struct door *door_new(struct proxy *p, const int *listeners, size_t n);
+struct door *door_new(struct proxy *p, const struct proxy_listener *listeners, size_t n);
 void door_free(struct door *d);
 void door_open(struct door *d);
 /* For good. */

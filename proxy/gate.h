@@ -9,12 +9,18 @@
 
 enum {
     ALERT_UNEXPECTED_MESSAGE = 10,
+    ALERT_ACCESS_DENIED = 49,
     ALERT_DECODE_ERROR = 50,
     ALERT_INTERNAL_ERROR = 80,
+    ALERT_UNRECOGNIZED_NAME = 112,
 };
 
 /* A CONNECT was read. */
 void gate_open(struct client *c, const struct request_head *h);
+/* SOCKS asked for this authority; login: as Proxy-Authorization, or empty. */
+void gate_open_socks(struct client *c, struct view authority, struct view login);
+/* A transparent connection named a host, by SNI (tls) or in a request; empty: it named none. */
+void gate_open_transparent(struct client *c, struct view name, bool tls);
 
 /* ---- steps ---- */
 

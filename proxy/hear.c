@@ -4,6 +4,7 @@
 #include "egress/lane_messages.h"
 #include "proxy/gate.h"
 #include "proxy/hostile.h"
+#include "proxy/names.h"
 #include "proxy/passage.h"
 #include "proxy/relay.h"
 
@@ -186,6 +187,14 @@ static int take_body_credit(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+/* ---- names ---- */
+
+static int take_found(void *ctx, struct channel *ch, struct message *m) {
+    struct proxy *p = ctx;
+    (void)ch;
+    return names_found(p, m->id, m->body);
+}
+
 static const struct channel_rule rules[] = {
     {LANE_OPENED, 0, 512, take_opened, "lane opened"},
     {LANE_REFUSED, 0, LANE_HEAD_MAX + LANE_BODY_MAX, take_refused, "lane refused"},
@@ -202,6 +211,7 @@ static const struct channel_rule rules[] = {
     {LANE_RAW_BACK, 0, LANE_BODY_MAX, take_raw_back, "lane raw back"},
     {LANE_RAW_BACK_END, 0, 0, take_raw_back_end, "lane raw back end"},
     {LANE_RAW_TAKEN, 0, 4, take_raw_taken, "lane raw taken"},
+    {LANE_FOUND, 0, 512, take_found, "lane found"},
 };
 
 static void on_closed(void *ctx, struct channel *ch, int why) {

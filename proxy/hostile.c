@@ -96,15 +96,11 @@ static void send_descriptor(void) {
 
 static void open_as(struct view authority, struct view token) {
     static struct client nobody = {.peer = "127.0.0.1:1"};
-    static struct request_head head;
-    head.authority = authority;
-    head.fields.n = 0;
-    if (token.n > 0 && fields_add(&head.fields, VIEW("proxy-authorization"), token) != 0)
-        return;
+    struct opening o = {.authority = authority, .token = token, .n_tokens = token.n > 0};
     nobody.proxy = serving;
     nobody.tunnel = ++serving->last_tunnel;
     liar = &nobody;
-    say_open(liar, &head);
+    say_open(liar, &o);
 }
 
 static void open_tunnel(struct view authority) {

@@ -1,6 +1,7 @@
 #include "proxy/intake.h"
 
 #include "http/hello.h"
+#include "http/socks.h"
 #include "proxy/gate.h"
 #include "proxy/relay.h"
 #include "proxy/say.h"
@@ -33,16 +34,29 @@ static const char *cannot_say(const struct request_head *h, uint16_t *status) {
 static enum client_step begin(struct client *c, struct view *input, size_t used) {
     const struct request_head *h = http1_request(c->parser);
     bool connect = h->form == FORM_AUTHORITY, inside = c->tunnel != 0;
+    bool transparent = c->way == LANE_WAY_TRANSPARENT;
+    struct view name = h->form == FORM_ABSOLUTE ? h->authority : h->host;
     uint16_t status = 400;
     const char *why = cannot_say(h, &status);
     if (!why && connect && inside) {
         status = 405;
         why = "CONNECT inside a tunnel";
     }
-    if (!why && !inside && !connect && h->form != FORM_ABSOLUTE)
+    if (!why && transparent && name.n > SAY_TEXT_MAX)
+        why = "Host is too long";
+    if (!why && transparent && connect) {
+        status = 405;
+        why = "CONNECT on a connection that is not to the proxy";
+    }
+    if (!why && !inside && !connect && !transparent && h->form != FORM_ABSOLUTE)
         why = "neither CONNECT nor an absolute target outside a tunnel";
     if (why)
         return relay_refuse(c, status, why, input);
+    if (transparent && !inside) {
+        /* The head stays where it is, and is read again as one inside the tunnel. */
+        gate_open_transparent(c, name, false);
+        return STEP_WAIT;
+    }
     if (connect)
         gate_open(c, h);
     else
@@ -51,11 +65,25 @@ static enum client_step begin(struct client *c, struct view *input, size_t used)
     return STEP_NEXT;
 }
 
+enum client_step intake_first(struct client *c, struct view *input) {
+    if (input->n == 0)
+        return STEP_WAIT;
+    if (c->door == WAY_TRANSPARENT)
+        client_enter(c, CLIENT_SNIFF);
+    else if (c->door == WAY_DNS_TCP)
+        client_enter(c, CLIENT_DNS);
+    else if (hello_starts(input->p[0]))
+        return refuse_tls(c, input);
+    else if (input->p[0] == SOCKS_VERSION)
+        client_enter(c, CLIENT_SOCKS);
+    else
+        client_enter(c, CLIENT_HEAD);
+    return STEP_NEXT;
+}
+
 enum client_step intake_step(struct client *c, struct view *input) {
     if (input->n == 0)
         return STEP_WAIT;
-    if (c->state == CLIENT_FIRST && hello_starts(input->p[0]))
-        return refuse_tls(c, input);
     if (c->state != CLIENT_HEAD)
         client_enter(c, CLIENT_HEAD);
     struct http1 *parser = client_parser(c);

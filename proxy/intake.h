@@ -6,7 +6,9 @@
 
 #include "proxy/client.h"
 
-/* Step of CLIENT_FIRST, CLIENT_IDLE and CLIENT_HEAD. */
+/* Step of CLIENT_FIRST: what is spoken here. */
+enum client_step intake_first(struct client *c, struct view *input);
+/* Step of CLIENT_IDLE and CLIENT_HEAD. */
 enum client_step intake_step(struct client *c, struct view *input);
 /* The client ended, or was too slow, inside a head. */
 void intake_ended(struct client *c);

@@ -5,9 +5,11 @@
 #include "base/rights.h"
 #include "http/http1.h"
 #include "proxy/client.h"
+#include "proxy/courier.h"
 #include "proxy/door.h"
 #include "proxy/hear.h"
 #include "proxy/hostile.h"
+#include "proxy/names.h"
 #include "proxy/relay.h"
 
 #include <malloc.h>
@@ -75,6 +77,7 @@ static void give_memory_back(struct proxy *p) {
 void proxy_sweep(struct proxy *p, uint64_t now) {
     for (struct client *c = p->clients; c; c = c->next)
         client_sweep(c, now);
+    names_sweep(p, now);
     door_retry(p->door);
     give_memory_back(p);
     if (p->last_tunnel > LAST_ID || p->last_exchange > LAST_ID)
@@ -110,7 +113,8 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
 /* ---- life ---- */
 
 struct proxy *proxy_new(struct loop *l, struct tls_server *server, int lane_fd,
-                        const int *listeners, size_t n_listeners, const struct limits *limits) {
+                        const struct proxy_listener *listeners, size_t n_listeners,
+                        const struct limits *limits) {
     static const struct timeval second = {1, 0};
     struct proxy *p = calloc(1, sizeof *p);
     if (!p) {
@@ -124,10 +128,11 @@ struct proxy *proxy_new(struct loop *l, struct tls_server *server, int lane_fd,
     TAILQ_INIT(&p->yielding);
     p->leaves = leaf_cache_new((size_t)limits->v[LIMIT_LEAVES]);
     p->door = door_new(p, listeners, n_listeners);
+    p->names = names_new(p, listeners, n_listeners);
     p->sweep = event_new(loop_base(l), -1, EV_PERSIST, on_second, p);
     p->retry = event_new(loop_base(l), -1, 0, on_retry, p);
-    if (hear_begin(p, lane_fd) != 0 || !p->leaves || !p->door || !p->sweep || !p->retry ||
-        event_add(p->sweep, &second) != 0) {
+    if (hear_begin(p, lane_fd) != 0 || !p->leaves || !p->door || !p->names || !p->sweep ||
+        !p->retry || event_add(p->sweep, &second) != 0) {
         proxy_free(p);
         return NULL;
     }
@@ -151,6 +156,7 @@ void proxy_free(struct proxy *p) {
     table_free(&p->relays);
     leaf_cache_free(p->leaves);
     door_free(p->door);
+    names_free(p->names);
     if (p->sweep)
         event_free(p->sweep);
     if (p->retry)
@@ -169,9 +175,9 @@ void proxy_limit(struct proxy *p, const struct limits *limits) {
     leaf_cache_limit(p->leaves, (size_t)limits->v[LIMIT_LEAVES]);
 }
 
-void proxy_take(struct proxy *p, int fd, const char *peer) {
+void proxy_take(struct proxy *p, int fd, enum way_in way, const char *peer, const char *meant) {
     evutil_make_socket_nonblocking(fd);
-    client_new(p, fd, peer);
+    client_new(p, fd, way, peer, meant);
 }
 
 void proxy_stop(struct proxy *p) {
@@ -239,11 +245,9 @@ static const struct child_ops ops = {
     .on_status = on_status,
 };
 
-static int serve(struct loop *l, struct tls_server *server, const struct role_args *args) {
+static int serve(struct loop *l, struct tls_server *server, const struct role_args *args,
+                 const struct proxy_listener *listeners) {
     struct process s = {.args = args};
-    int listeners[LISTENERS_MAX];
-    for (int i = 0; i < args->listeners; i++)
-        listeners[i] = LISTENER_FD + i;
     limits_default(&s.next);
     s.proxy = proxy_new(l, server, LANE_FD, listeners, args->listeners, &s.next);
     struct child *parent = s.proxy ? child_new(l, args, &ops, &s) : NULL;
@@ -257,12 +261,32 @@ static int serve(struct loop *l, struct tls_server *server, const struct role_ar
     return result;
 }
 
+/* What each of them is for: a digit for each on the command line, none: explicit. */
+static bool find_listeners(const struct role_args *args, struct proxy_listener *out) {
+    struct view ways = view_str(args->ways);
+    if (!view_is_empty(ways) && ways.n != args->listeners)
+        return false;
+    for (int i = 0; i < args->listeners; i++) {
+        int way = view_is_empty(ways) ? WAY_EXPLICIT : ways.p[i] - '0';
+        if (way < WAY_EXPLICIT || way > WAY_DNS_TCP)
+            return false;
+        out[i] = (struct proxy_listener){LISTENER_FD + i, (enum way_in)way};
+    }
+    return true;
+}
+
 int proxy_main(const struct role_args *args) {
     char name[32];
     snprintf(name, sizeof name, "proxy %u", args->lane);
     log_open(name, args->debug ? LOG_DEBUG : LOG_INFO);
     if (args->listeners > LISTENERS_MAX) {
         log_fatal("%u listeners are too many", args->listeners);
+        return 1;
+    }
+    struct proxy_listener listeners[LISTENERS_MAX];
+    /* Before this process holds anything of its own, and narrows itself. */
+    if (!find_listeners(args, listeners) || courier_start(args, listeners) != 0) {
+        log_fatal("the listeners are not usable");
         return 1;
     }
     struct tls_server *server = tls_server_new();
@@ -276,7 +300,7 @@ int proxy_main(const struct role_args *args) {
     }
     proxy_hostile_narrowed(args);
     struct loop *l = loop_new();
-    int result = l ? serve(l, server, args) : 1;
+    int result = l ? serve(l, server, args, listeners) : 1;
     loop_free(l);
     tls_server_free(server);
     return result;

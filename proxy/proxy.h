@@ -19,6 +19,7 @@
 #include "base/limits.h"
 #include "base/loop.h"
 #include "base/role.h"
+#include "base/way_in.h"
 #include "http/tls.h"
 
 int proxy_main(const struct role_args *args);
@@ -27,12 +28,18 @@ int proxy_main(const struct role_args *args);
 
 struct proxy;
 
+struct proxy_listener {
+    int fd; /* WAY_DNS_UDP: our end of a courier's channel (proxy/courier.h) */
+    enum way_in way;
+};
+
 /*
  * lane_fd is taken over; listeners stay the caller's, made non-blocking. server and limits are
  * borrowed and copied. Accepts nothing before proxy_open. NULL when out of memory.
  */
 struct proxy *proxy_new(struct loop *l, struct tls_server *server, int lane_fd,
-                        const int *listeners, size_t n_listeners, const struct limits *limits);
+                        const struct proxy_listener *listeners, size_t n_listeners,
+                        const struct limits *limits);
 /* Closes everything. NULL is fine. */
 void proxy_free(struct proxy *p);
 /* Accepts from now on. */
@@ -41,8 +48,11 @@ void proxy_open(struct proxy *p);
 void proxy_limit(struct proxy *p, const struct limits *limits);
 /* Accepts no more, closes idle connections, lets exchanges end (ten seconds at most), then stops the loop. */
 void proxy_stop(struct proxy *p);
-/* Serves a connected stream socket as if it had been accepted; takes over fd. peer: for the records. */
-void proxy_take(struct proxy *p, int fd, const char *peer);
+/*
+ * Serves a connected stream socket as if it had been accepted; takes over fd. peer: for the records; meant: the
+ * address that a transparent client connected to, else "".
+ */
+void proxy_take(struct proxy *p, int fd, enum way_in way, const char *peer, const char *meant);
 /* Ends what is over its time at `now` (nanoseconds of loop_now); a timer calls it each second. */
 void proxy_sweep(struct proxy *p, uint64_t now);
 /* JSON members: connections, exchanges, tunnels, leaves. */

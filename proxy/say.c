@@ -14,27 +14,33 @@ static struct view text(const char *s) {
 
 /* ---- tunnels ---- */
 
-void say_open(struct client *c, const struct request_head *h) {
-    struct view token = {NULL, 0};
-    size_t n_tokens = fields_find(&h->fields, proxy_authorization, &token);
-    struct buf *b = channel_begin(c->proxy->lane, LANE_OPEN, c->tunnel, 0);
-    buf_put_block(b, h->authority);
-    buf_put_block(b, token);
-    buf_put_u8(b, at_most_255(n_tokens));
+static void put_other_fields(struct buf *b, const struct fields *f) {
     size_t at = buf_len(b);
     buf_put_u32(b, 0);
-    for (size_t i = 0; i < h->fields.n; i++) {
-        if (view_equal(h->fields.at[i].name, proxy_authorization))
+    for (size_t i = 0; f && i < f->n; i++) {
+        if (view_equal(f->at[i].name, proxy_authorization))
             continue;
         if (buf_len(b) > at + 4)
             buf_put_u8(b, '\n');
-        buf_put(b, h->fields.at[i].name);
+        buf_put(b, f->at[i].name);
         buf_put(b, VIEW(": "));
-        buf_put(b, h->fields.at[i].value);
+        buf_put(b, f->at[i].value);
     }
     if (buf_ok(b))
         buf_patch_u32(b, at, (uint32_t)(buf_len(b) - at - 4));
+}
+
+void say_open(struct client *c, const struct opening *o) {
+    struct buf *b = channel_begin(c->proxy->lane, LANE_OPEN, c->tunnel, 0);
+    c->told = true;
+    buf_put_block(b, o->authority);
+    buf_put_block(b, o->token);
+    buf_put_u8(b, at_most_255(o->n_tokens));
+    put_other_fields(b, o->fields);
     buf_put_block(b, view_str(c->peer));
+    buf_put_u8(b, (uint8_t)c->way);
+    buf_put_u8(b, o->tls);
+    buf_put_block(b, view_str(c->meant));
     channel_end(c->proxy->lane);
 }
 
@@ -73,6 +79,19 @@ static void say_passed(struct proxy *p, uint16_t type, uint32_t id, size_t n) {
 
 void say_raw_credit(struct client *c, size_t n) {
     say_passed(c->proxy, LANE_RAW_CREDIT, c->tunnel, n);
+}
+
+/* ---- names ---- */
+
+void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct view peer,
+                struct view meant, const char *detail) {
+    struct buf *b = channel_begin(p->lane, LANE_LOOKUP, id, 0);
+    buf_put_block(b, view_str(q->name));
+    buf_put_u16(b, q->type);
+    buf_put_block(b, peer);
+    buf_put_block(b, meant);
+    buf_put_block(b, text(detail));
+    channel_end(p->lane);
 }
 
 /* ---- exchanges ---- */
@@ -135,5 +154,8 @@ void say_malformed(struct client *c, uint32_t id, uint16_t status, enum reason w
     buf_put_block(b, text(detail));
     buf_put_block(b, view_head(bytes, SAY_BYTES_MAX));
     buf_put_block(b, view_str(c->peer));
+    buf_put_u8(b, (uint8_t)c->way);
+    buf_put_block(b, view_str(c->meant));
+    c->told = true;
     channel_end(c->proxy->lane);
 }

@@ -6,18 +6,30 @@
 #ifndef PROXY_SAY_H
 #define PROXY_SAY_H
 
+#include "http/dns_query.h"
 #include "proxy/client.h"
 
 /* The longest authority and Proxy-Authorization that can be said. */
 enum { SAY_TEXT_MAX = 4096, SAY_BYTES_MAX = 512 };
 
-void say_open(struct client *c, const struct request_head *h);
+/* Where a client wants to go. */
+struct opening {
+    struct view authority, token; /* as sent; of Proxy-Authorization, empty: none */
+    size_t n_tokens;              /* fields of it */
+    const struct fields *fields;  /* the request's, or NULL */
+    bool tls;                     /* transparent: authority is an SNI */
+};
+void say_open(struct client *c, const struct opening *o);
 void say_hello(struct client *c, bool has_sni, struct view sni, bool has_ech);
 void say_failed(struct client *c, enum reason why, const char *detail);
 void say_close(struct client *c);
 void say_raw(struct client *c, struct view v);
 void say_raw_end(struct client *c);
 void say_raw_credit(struct client *c, size_t n);
+
+/* detail: why it is malformed, or NULL. */
+void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct view peer,
+                struct view meant, const char *detail);
 
 void say_request(struct client *c, uint32_t id, const struct request_head *h);
 void say_body(struct proxy *p, uint32_t id, struct view v);

@@ -18,6 +18,7 @@
 struct client;
 struct relay;
 struct door;
+struct names;
 
 /* One read, and so one body piece; not more than LANE_BODY_MAX. */
 enum { PROXY_PIECE = 64 * 1024, PROXY_PARSERS = 64 };
@@ -50,6 +51,9 @@ struct proxy {
     struct table tunnels; /* id to client */
     uint32_t last_tunnel;
     struct leaf_cache *leaves;
+
+    /* names.c */
+    struct names *names;
 
     /* relay.c */
     struct table relays; /* exchange id to relay */

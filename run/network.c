@@ -85,24 +85,59 @@ int network_up(void) {
 
 /* ---- listeners ---- */
 
+/* The explicit one on loopback, the others on all addresses of both families. */
 static const struct listener {
-    enum attach_kind kind;
-    in_addr_t address;
+    enum way_in way;
+    int family;
     uint16_t port;
 } listeners[NETWORK_LISTENERS] = {
-    {ATTACH_EXPLICIT, INADDR_LOOPBACK, RUN_PROXY_PORT},
+    {WAY_EXPLICIT, AF_INET, RUN_PROXY_PORT},
+    {WAY_TRANSPARENT, AF_INET, 443},
+    {WAY_TRANSPARENT, AF_INET6, 443},
+    {WAY_TRANSPARENT, AF_INET, 80},
+    {WAY_TRANSPARENT, AF_INET6, 80},
+    {WAY_TRANSPARENT, AF_INET, 22},
+    {WAY_TRANSPARENT, AF_INET6, 22},
+    {WAY_DNS_UDP, AF_INET, 53},
+    {WAY_DNS_UDP, AF_INET6, 53},
+    {WAY_DNS_TCP, AF_INET, 53},
+    {WAY_DNS_TCP, AF_INET6, 53},
 };
 
 uint8_t network_kind(size_t i) {
-    return (uint8_t)listeners[i].kind;
+    return (uint8_t)listeners[i].way;
+}
+
+static int bind_to(int fd, const struct listener *l) {
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(l->port)};
+    int only = 1;
+    if (l->family == AF_INET6)
+        return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) == 0
+                   ? bind(fd, (struct sockaddr *)&six, sizeof six)
+                   : -1;
+    if (l->way == WAY_EXPLICIT)
+        four.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return bind(fd, (struct sockaddr *)&four, sizeof four);
+}
+
+/* Without IPv6 in the kernel: a socket that nobody can reach, so that the table holds. */
+static int stand_in(int type) {
+    int fd = socket(AF_INET, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&any, sizeof any) == 0 &&
+        (type == SOCK_DGRAM || listen(fd, BACKLOG) == 0))
+        return fd;
+    return -1;
 }
 
 int network_listen(size_t i) {
-    struct sockaddr_in to = {.sin_family = AF_INET,
-                             .sin_port = htons(listeners[i].port),
-                             .sin_addr = {htonl(listeners[i].address)}};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&to, sizeof to) == 0 && listen(fd, BACKLOG) == 0)
-        return fd;
-    return run_say("port %d of the new network: %s", listeners[i].port, strerror(errno));
+    const struct listener *l = &listeners[i];
+    int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    int fd = socket(l->family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 && errno == EAFNOSUPPORT)
+        fd = stand_in(type);
+    else if (fd >= 0 && (bind_to(fd, l) != 0 || (type == SOCK_STREAM && listen(fd, BACKLOG) != 0)))
+        return run_say("port %d of the new network: %s", l->port, strerror(errno));
+    return fd >= 0 ? fd : run_say("port %d of the new network: %s", l->port, strerror(errno));
 }

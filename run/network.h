@@ -14,10 +14,13 @@ enum { RUN_PROXY_PORT = 3128 };
 /* Brings loopback up in this namespace and makes all addresses local. -1 after saying why not. */
 int network_up(void);
 
-/* Where a sandbox is listened to, in the order of a table: a port, and what for (enum attach_kind of base/attach.h). */
-enum { NETWORK_LISTENERS = 1 };
+/* Where a sandbox is listened to, in the order of a table: a port, and what for (enum way_in of base/way_in.h). */
+enum { NETWORK_LISTENERS = 11 };
 uint8_t network_kind(size_t i);
-/* The listening socket, in this namespace, or -1 after saying why not. */
+/*
+ * The listening socket, in this namespace, or -1 after saying why not. Where the kernel has no IPv6, those of it are of
+ * IPv4 loopback, at ports of no meaning: a place is never empty.
+ */
 int network_listen(size_t i);
 
 #endif

@@ -12,7 +12,7 @@ import traceback
 from helpers import Answer, head
 from place import read_head, read_all
 
-EXPLICIT, TRANSPARENT = 1, 2
+EXPLICIT, TRANSPARENT, DNS_UDP = 1, 2, 3
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 

@@ -158,7 +158,7 @@ def rx_04_a_dialer_without_descriptors_says_so(place):
         confine(place, dialer, "nofile", 3)
         answer = ask(place, host="open.allowed.test", placeholder=None)
         assert (answer.status, answer.reason) == (503, "dialer_unavailable"), answer
-        assert [r["detail"] for r in place.records() if r.get("id") == answer.record] == ["no descriptors"]
+        assert place.record(answer.record)["detail"] == "no descriptors", answer
     finally:
         confine(place, dialer, "nofile", 1024)
     assert is_served(place), place.log()[-500:]

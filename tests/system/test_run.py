@@ -189,10 +189,10 @@ def what_policy_does_not_allow_is_refused_with_its_reason(scene):
     assert done.returncode == 56 and done.stdout == b"403", (done.stdout, done.stderr)
 
 
-def ct_13_ct_14_without_the_variables_every_address_is_refused_at_once(scene):
+def ct_13_ct_14_without_the_variables_other_ports_of_every_address_are_refused_at_once(scene):
     port = scene.place.values["port"]
-    words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/22", "tcp/192.0.2.1/443", "tcp/169.254.169.254/80", "tcp/8.8.8.8/53",
-             "udp/8.8.8.8/53", "udp/127.0.0.53/53", "udp/192.0.2.1/443", "tcp/2001:db8::1/443", "udp/2001:db8::1/53"]
+    words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/25", "tcp/192.0.2.1/8443", "tcp/169.254.169.254/8080", "tcp/8.8.8.8/853",
+             "udp/8.8.8.8/443", "udp/127.0.0.53/5353", "udp/192.0.2.1/443", "tcp/2001:db8::1/5432", "udp/2001:db8::1/123"]
     words.append("tcp/%s/%d" % (socket.gethostbyname(socket.gethostname()), port))
     scene.place.upstream.forget()
     found = ends(scene.output("env", "-i", PYTHON, "-c", CONNECT, *words))
@@ -202,7 +202,38 @@ def ct_13_ct_14_without_the_variables_every_address_is_refused_at_once(scene):
     assert scene.place.upstream.connections == 0
 
 
-def a_name_is_not_resolved(scene):
+# A client that knows of no proxy: what it asks, the status that it gets, and the reason.
+PLAIN = "env -i PATH=$PATH curl -sS -m 20 -w '\\n%{http_code}' "
+
+
+def without_the_variables_names_are_captured_and_all_else_is_refused(scene):
+    # Nothing listens at the port of https: that it was dialled is what shows.
+    policy = scene.write("captured", "service web { host open.allowed.test; range 127.0.0.0/8; operation every { * /; * /** } }\n"
+                         "sandbox a { grant web every }\n")
+    log = scene.file("captured.jsonl")
+    script = PLAIN + "https://open.allowed.test/captured; echo; " + PLAIN + "https://evil.test/; echo; " + PLAIN + (
+        "--resolve evil.test:443:203.0.113.9 https://evil.test/ 2>&1; echo; ") + PLAIN + (
+        "--resolve evil.test:80:[2001:db8::9] http://evil.test/")
+    done = scene.raw([scene.exeat, "run", "--policy", policy, "--settings", scene.settings, "--sandbox", "a", "--log", log, "--",
+                      "sh", "-c", script])
+    text, said = done.stdout.decode(), done.stderr.decode()
+    assert "connect_failed" in text and "\n502\n" in text, (text, said)
+    assert "Could not resolve host: evil.test" in said, (text, said)
+    assert "alert" in text and "host_not_allowed" in text and text.endswith("\n403"), (text, said)
+    shown = scene.raw([scene.exeat, "log", "--file", log, "--json"]).stdout.decode()
+    os.unlink(log)
+    for part in ('"host":"open.allowed.test","path":"/captured"', '"door":"dns"', '"meant":"203.0.113.9:443"', '"meant":"[2001:db8::9]:80"'):
+        assert part in shown, (part, shown)
+
+
+def ssh_is_refused_in_words(scene):
+    if not shutil.which("ssh"):
+        raise Skip("there is no ssh here")
+    done = scene.run("ssh", "-F", "/dev/null", "-o", "StrictHostKeyChecking=no", "-o", "BatchMode=yes", "git@203.0.113.9")
+    assert done.returncode == 255 and b"exeat: " in done.stderr and b"https://" in done.stderr, done
+
+
+def a_name_that_is_not_allowed_is_not_resolved(scene):
     done = scene.run("env", "-i", PYTHON, "-c", "import socket; socket.getaddrinfo('example.com', 80)")
     assert done.returncode == 1 and b"gaierror" in done.stderr, done.stderr
 
@@ -752,7 +783,7 @@ def a_running_exeatd_serves_the_sandbox(attached):
     port = attached.daemon.values["port"]
     attached.daemon.upstream.script = lambda request, stream: answer(b"from the upstream")
     text = attached.output("sh", "-c", 'curl -sS -H "Authorization: Bearer $DEMO_KEY" https://api.allowed.test:%d/v1/items/attached; '
-                           'env | grep -c %s; %s -c "$0" tcp/192.0.2.1/443' % (port, SECRET, PYTHON), CONNECT)
+                           'env | grep -c %s; %s -c "$0" tcp/192.0.2.1/8443' % (port, SECRET, PYTHON), CONNECT)
     assert text.startswith("from the upstream0\n") and "ConnectionRefusedError" in text, text
     assert b"Bearer " + SECRET.encode() in attached.daemon.upstream.requests[-1]
     record = wait_for(lambda: next((r for r in attached.daemon.records() if r.get("path") == "/v1/items/attached"), None))

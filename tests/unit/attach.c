@@ -37,7 +37,7 @@ static void a_request_arrives_with_its_listeners_in_order(void **state) {
     pair(listeners);
     struct attach_request sent = {.sandbox = VIEW("worker-1"),
                                   .n = 2,
-                                  .kinds = {ATTACH_EXPLICIT, ATTACH_TRANSPARENT},
+                                  .kinds = {WAY_EXPLICIT, WAY_TRANSPARENT},
                                   .fds = {listeners[0], listeners[1]}};
     struct attach_request got;
     struct buf b;
@@ -47,8 +47,8 @@ static void a_request_arrives_with_its_listeners_in_order(void **state) {
     assert_int_equal(attach_receive_request(fds[1], &b, &got), 0);
     assert_true(view_equal(got.sandbox, VIEW("worker-1")));
     assert_int_equal(got.n, 2);
-    assert_int_equal(got.kinds[0], ATTACH_EXPLICIT);
-    assert_int_equal(got.kinds[1], ATTACH_TRANSPARENT);
+    assert_int_equal(got.kinds[0], WAY_EXPLICIT);
+    assert_int_equal(got.kinds[1], WAY_TRANSPARENT);
     assert_true(fcntl(got.fds[0], F_GETFD) & FD_CLOEXEC);
     /* What is written to the first is read from the second. */
     char c = 0;

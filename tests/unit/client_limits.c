@@ -296,7 +296,7 @@ static void nobody_is_let_in_before_the_door_is_opened(void **state) {
     struct world *w = world_new();
     int listener = listen_unix(&at);
     (void)state;
-    world_start(w, &listener, 1);
+    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     int fd = connect_unix(&at);
     client_say(w, fd, GET("/") "\r\n");
     egress_hears_nothing(w);
@@ -317,7 +317,7 @@ static void rx_04_accepting_pauses_at_the_limit_and_goes_on(void **state) {
     int listener = listen_unix(&at), fds[5];
     (void)state;
     w->limits.v[LIMIT_CONNECTIONS] = 2;
-    world_start(w, &listener, 1);
+    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     for (size_t i = 0; i < 5; i++) {
         fds[i] = connect_unix(&at);
@@ -344,7 +344,7 @@ static void rx_04_a_newcomer_takes_the_place_of_the_one_silent_for_longest(void 
     int listener = listen_unix(&at), fds[4];
     (void)state;
     w->limits.v[LIMIT_CONNECTIONS] = 2;
-    world_start(w, &listener, 1);
+    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     for (size_t i = 0; i < 2; i++) {
         fds[i] = connect_unix(&at);
@@ -415,7 +415,7 @@ static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void 
     int listener = listen_unix(&at), taken[64];
     size_t n = 0;
     (void)state;
-    world_start(w, &listener, 1);
+    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     int fd = connect_unix(&at);
     int events = event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED);
@@ -449,7 +449,7 @@ static void rs_07_a_cut_without_framing_is_a_reset(void **state) {
     assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    world_start(w, &listener, 1);
+    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);

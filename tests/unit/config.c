@@ -224,6 +224,27 @@ struct bad_case {
     const char *says;
 };
 
+static void a_dns_listener_is_two_and_gives_out_private_addresses(void **state) {
+    struct config c = read_config("state s; policy p\nlisten dns 0.0.0.0:53 { sandbox a }\n"
+                                  "listen transparent 0.0.0.0:443 { sandbox a }\n"
+                                  "dns-addresses 10.200.0.0/16\n");
+    static const enum way_in ways[] = {WAY_DNS_TCP, WAY_DNS_UDP, WAY_TRANSPARENT};
+    const struct config_listener *l = c.listeners;
+    (void)state;
+    for (size_t i = 0; i < 3; i++, l = l->next) {
+        assert_int_equal(l->way, ways[i]);
+        assert_int_equal(l->lane, 1);
+    }
+    assert_null(l);
+    assert_int_equal(c.synthetic[0].bits, 16);
+    assert_int_equal(c.synthetic[1].base.family, 0);
+    config_free(&c);
+    c = read_config("state s; policy p; listen tcp 127.0.0.1:1 { sandbox a }\n");
+    assert_int_equal(c.synthetic[0].bits, 15);
+    assert_int_equal(c.synthetic[1].base.family, 6);
+    config_free(&c);
+}
+
 /* Each has exactly one error. */
 static const struct bad_case bad_cases[] = {
     {"policy p\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'state DIR' is missing"},
@@ -242,7 +263,16 @@ static const struct bad_case bad_cases[] = {
     {BASE "debug yes", 4, 7, "expected the end of the statement"},
     {BASE "reload always", 4, 8, "expected 'confirmed' or 'unconfirmed'"},
     {BASE "reload confirmed\nreload unconfirmed", 5, 1, "a second 'reload'"},
-    {BASE "listen udp 127.0.0.1:1 { sandbox b }", 4, 8, "expected 'tcp' or 'unix'"},
+    {BASE "listen udp 127.0.0.1:1 { sandbox b }", 4, 8,
+     "expected 'tcp', 'unix', 'transparent' or 'dns'"},
+    {BASE "listen transparent 127.0.0.1:1 { shared b c }", 4, 1, "needs a 'sandbox NAME'"},
+    {BASE "listen dns 127.0.0.1:53 { shared }", 4, 1, "needs a 'sandbox NAME'"},
+    {BASE "listen dns 127.0.0.1:53 { sandbox b; mode 0600 }", 4, 38, "is for Unix sockets"},
+    {BASE "dns-addresses 198.18.0.0/25", 4, 15, "is too small"},
+    {BASE "dns-addresses fd00::/64 fd01::/64", 4, 25, "is a second one of its family"},
+    {BASE "dns-addresses 8.8.8.0/24", 4, 15, "is no range for private use"},
+    {BASE "dns-addresses 127.0.0.0/8", 4, 15, "is no range for private use"},
+    {BASE "dns-addresses x", 4, 15, "is no ADDRESS/BITS"},
     {BASE "listen tcp localhost:1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
     {BASE "listen tcp 127.0.0.1 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
     {BASE "listen tcp 127.0.0.1:0 { sandbox b }", 4, 12, "is no ADDRESS:PORT"},
@@ -451,6 +481,7 @@ int main(void) {
         cmocka_unit_test(the_least_configuration_has_defaults),
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
+        cmocka_unit_test(a_dns_listener_is_two_and_gives_out_private_addresses),
         cmocka_unit_test(every_other_word_is_read),
         cmocka_unit_test(trust_is_the_systems_or_files_or_both),
         cmocka_unit_test(limits_take_units),

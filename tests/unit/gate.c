@@ -185,6 +185,9 @@ static void a_connect_is_told_with_all_that_is_judged(void **state) {
     assert_int_equal(read_u8(&r), 1);
     assert_view(read_block(&r, 100), "user-agent: u/1\nx: y");
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
+    assert_int_equal(read_u8(&r), LANE_WAY_CONNECT);
+    assert_int_equal(read_u8(&r), 0);
+    assert_true(view_is_empty(read_block(&r, 100)));
     assert_true(read_done(&r));
     client_reads_nothing(w, fd);
     close(fd);
@@ -207,9 +210,7 @@ static void a_refused_connect_is_answered_and_closed(void **state) {
 /* ---- the first bytes ---- */
 
 static void ct_01_what_is_neither_tls_nor_http_is_closed(void **state) {
-    static const char *const banners[] = {"SSH-2.0-x\r\n",
-                                          "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
-                                          "\x00\x00\x00\x01",
+    static const char *const banners[] = {"\x00\x00\x00\x01",
                                           "\x17\x03\x03\x00\x01x",
                                           "-x",
                                           "\r\n",
@@ -225,6 +226,108 @@ static void ct_01_what_is_neither_tls_nor_http_is_closed(void **state) {
         client_reads_end(w, fd);
         close(fd);
     }
+}
+
+static void ct_01_ssh_is_refused_in_words_that_it_prints(void **state) {
+    struct world *w = *state;
+    uint32_t id;
+    int fd = dial_tunnel(w, &id);
+    client_say(w, fd, "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n");
+    assert_int_equal(egress_hears_reason(w, LANE_FAILED), REASON_PROTOCOL_NOT_ALLOWED);
+    client_reads(w, fd, "SSH-2.0-exeat\r\n");
+    close(fd);
+    assert_int_equal(egress_hears(w, LANE_CLOSE)->id, id);
+}
+
+/* ---- transparent ---- */
+
+#define MEANT "203.0.113.9:443"
+
+static uint32_t egress_hears_meant(struct world *w, const char *name, bool tls) {
+    struct heard *h = egress_hears(w, LANE_OPEN);
+    struct reader r = reader_of(heard_view(h));
+    assert_true(view_equal(read_block(&r, 300), view_str(name)));
+    read_block(&r, 0);
+    read_u8(&r);
+    read_block(&r, 0);
+    assert_view(read_block(&r, 100), "127.0.0.1:4711");
+    assert_int_equal(read_u8(&r), LANE_WAY_TRANSPARENT);
+    assert_int_equal(read_u8(&r), tls);
+    assert_view(read_block(&r, 100), MEANT);
+    assert_true(read_done(&r));
+    return h->id;
+}
+
+static void a_transparent_request_is_told_by_its_host_and_then_read_again(void **state) {
+    struct world *w = *state;
+    int fd = client_dial_at(w, WAY_TRANSPARENT, MEANT);
+    client_say(w, fd, "GET / HT");
+    egress_hears_nothing(w);
+    client_say(w, fd, "TP/1.1\r\nHost: api.test\r\n\r\n");
+    uint32_t id = egress_hears_meant(w, "api.test", false);
+    client_reads_nothing(w, fd);
+    egress_opens(w, id);
+    struct reader r = reader_of(heard_view(egress_hears(w, LANE_REQUEST)));
+    assert_int_equal(read_u32(&r), id);
+    close(fd);
+}
+
+static void a_transparent_client_is_refused_in_its_own_protocol(void **state) {
+    static const struct {
+        const char *first, *name, *answer;
+    } cases[] = {{"GET / HTTP/1.0\r\n\r\n", "",
+                  ANSWER("403 Forbidden", "Content-Length: 2\r\nConnection: close\r\n\r\nno")},
+                 {"SSH-2.0-x\r\n", "", "SSH-2.0-exeat\r\n"},
+                 {"*1\r\n", "", ""}};
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int fd = client_dial_at(w, WAY_TRANSPARENT, MEANT);
+        client_say(w, fd, cases[i].first);
+        egress_refuses(w, egress_hears_meant(w, cases[i].name, false), 403, "no");
+        client_reads(w, fd, cases[i].answer);
+        close(fd);
+        egress_hears_nothing(w);
+    }
+}
+
+static void a_transparent_attempt_without_a_byte_is_told_once(void **state) {
+    struct world *w = *state;
+    int fd = client_dial_at(w, WAY_TRANSPARENT, MEANT);
+    close(fd);
+    uint32_t id = egress_hears_meant(w, "", false);
+    assert_int_equal(egress_hears(w, LANE_CLOSE)->id, id);
+    egress_opens(w, id);
+    egress_hears_nothing(w);
+    assert_int_equal(w->proxy->n_clients, 0);
+}
+
+/* ---- SOCKS ---- */
+
+static void socks_is_told_as_connect_is(void **state) {
+    struct world *w = *state;
+    int fd = client_dial(w);
+    client_write(w, fd,
+                 "\x05\x01\x02\x01\x01u\x01p\x05\x01\x00\x03\x08"
+                 "api.test\x01\xbb",
+                 25);
+    struct heard *h = egress_hears(w, LANE_OPEN);
+    struct reader r = reader_of(heard_view(h));
+    assert_view(read_block(&r, 100), "api.test:443");
+    assert_view(read_block(&r, 100), "Basic dTpw");
+    assert_int_equal(read_u8(&r), 1);
+    read_block(&r, 0);
+    assert_view(read_block(&r, 100), "127.0.0.1:4711");
+    assert_int_equal(read_u8(&r), LANE_WAY_SOCKS);
+    client_reads(w, fd, "\x05\x02\x01");
+    egress_refuses(w, h->id, 403, "no");
+    uint8_t reply[11];
+    for (size_t i = 0, n = 0; i < TURNS && n < sizeof reply; i++) {
+        ssize_t got = read(fd, reply + n, sizeof reply - n);
+        n += got > 0 ? (size_t)got : 0;
+        world_turn(w);
+    }
+    assert_memory_equal(reply, "\x00\x05\x02\x00\x01\0\0\0\0\0\0", 11);
+    close(fd);
 }
 
 static void ct_02_plain_http_inside_is_told_as_such(void **state) {
@@ -754,6 +857,11 @@ int main(void) {
         WITH_WORLD(a_connect_is_told_with_all_that_is_judged),
         WITH_WORLD(a_refused_connect_is_answered_and_closed),
         WITH_WORLD(ct_01_what_is_neither_tls_nor_http_is_closed),
+        WITH_WORLD(ct_01_ssh_is_refused_in_words_that_it_prints),
+        WITH_WORLD(a_transparent_request_is_told_by_its_host_and_then_read_again),
+        WITH_WORLD(a_transparent_client_is_refused_in_its_own_protocol),
+        WITH_WORLD(a_transparent_attempt_without_a_byte_is_told_once),
+        WITH_WORLD(socks_is_told_as_connect_is),
         WITH_WORLD(ct_02_plain_http_inside_is_told_as_such),
         WITH_WORLD(ct_03_connect_inside_a_tunnel_is_405),
         WITH_WORLD(rx_03_a_silent_tunnel_is_closed),

@@ -93,7 +93,7 @@ static const struct channel_rule world_rules[] = {
 
 /* ---- making and ending ---- */
 
-static void world_start(struct world *w, const int *listeners, size_t n) {
+static void world_start(struct world *w, const struct proxy_listener *listeners, size_t n) {
     int fds[2];
     assert_int_equal(channel_pair(fds), 0);
     w->proxy = proxy_new(w->loop, w->server, fds[0], listeners, n, &w->limits);
@@ -177,11 +177,16 @@ __attribute__((unused)) static void world_later(struct world *w, uint64_t second
 
 /* ---- the client's side ---- */
 
-static int client_dial(struct world *w) {
+__attribute__((unused)) static int client_dial_at(struct world *w, enum way_in way,
+                                                  const char *meant) {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
-    proxy_take(w->proxy, fds[0], "127.0.0.1:4711");
+    proxy_take(w->proxy, fds[0], way, "127.0.0.1:4711", meant);
     return fds[1];
+}
+
+static int client_dial(struct world *w) {
+    return client_dial_at(w, WAY_EXPLICIT, "");
 }
 
 static void client_write(struct world *w, int fd, const void *p, size_t n) {
@@ -348,7 +353,8 @@ __attribute__((unused)) static uint32_t client_asks(struct world *w, int fd, con
 struct told_malformed {
     uint32_t id, tunnel;
     uint16_t status, reason;
-    struct view detail, bytes;
+    uint8_t way;
+    struct view detail, bytes, meant;
 };
 
 __attribute__((unused)) static struct told_malformed egress_hears_malformed(struct world *w) {
@@ -361,6 +367,8 @@ __attribute__((unused)) static struct told_malformed egress_hears_malformed(stru
     t.detail = read_block(&r, LANE_TEXT_MAX);
     t.bytes = read_block(&r, 512);
     assert_true(view_equal(read_block(&r, 128), VIEW("127.0.0.1:4711")));
+    t.way = read_u8(&r);
+    t.meant = read_block(&r, LANE_ADDRESS_MAX);
     assert_true(read_done(&r));
     return t;
 }

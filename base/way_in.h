@@ -1,0 +1,15 @@
+/*
+ * What a listening socket is for: the ways into a lane.
+ */
+#ifndef BASE_WAY_IN_H
+#define BASE_WAY_IN_H
+
+/* The numbers stand in messages and on command lines. */
+enum way_in {
+    WAY_EXPLICIT = 1,    /* TCP or Unix stream: clients that know of the proxy: HTTP and SOCKS5 */
+    WAY_TRANSPARENT = 2, /* TCP: clients that mean another address */
+    WAY_DNS_UDP = 3,
+    WAY_DNS_TCP = 4,
+};
+
+#endif

@@ -75,6 +75,7 @@ static int find_secrets(const struct policy *p, struct run_options *o) {
     for (size_t i = 0; i < policy_sandbox_credentials(p, sandbox); i++)
         if (run_options_lend(o, policy_sandbox_credential_at(p, sandbox, i)) != 0)
             return -1;
+    run_options_forget(o);
     return 0;
 }
 

@@ -201,3 +201,18 @@ int run_options_lend(struct run_options *o, struct view credential) {
                    "environment variable has its value",
                    o->sandbox, VIEW_ARG(credential), VIEW_ARG(credential));
 }
+
+static bool holds_secret(const struct run_options *o, const char *pair) {
+    for (size_t i = 0; i < o->n_secrets; i++)
+        if (strstr(pair, o->secrets[i].value))
+            return true;
+    return false;
+}
+
+void run_options_forget(const struct run_options *o) {
+    char **to = environ;
+    for (char **from = environ; *from; from++)
+        if (!holds_secret(o, *from))
+            *to++ = *from;
+    *to = NULL;
+}

@@ -36,4 +36,7 @@ int run_options_read(int argc, char **argv, struct run_options *o);
  */
 int run_options_lend(struct run_options *o, struct view credential);
 
+/* Removes each variable of the environment in which one of the secrets is found, whatever its name. */
+void run_options_forget(const struct run_options *o);
+
 #endif

@@ -184,6 +184,12 @@ print(urllib.request.urlopen(urllib.request.Request("https://api.allowed.test:%d
     assert seen.count(b"Bearer " + SECRET.encode()) == 2, seen
 
 
+def other_variables_that_hold_the_secret_are_gone(scene):
+    text = scene.output("env", env={"COPY": SECRET, "URL": "https://user:%s@example.com/" % SECRET, "OTHER": SECRET[:-1]})
+    assert SECRET not in text and "COPY=" not in text and "URL=" not in text, text
+    assert "OTHER=%s\n" % SECRET[:-1] in text, text
+
+
 def what_policy_does_not_allow_is_refused_with_its_reason(scene):
     done = scene.run("curl", "-sS", "-o", "/dev/null", "-w", "%{http_connect}", "https://evil.example.net/")
     assert done.returncode == 56 and done.stdout == b"403", (done.stdout, done.stderr)

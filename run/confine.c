@@ -4,9 +4,12 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/securebits.h>
 #include <seccomp.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -57,8 +60,24 @@ static bool refuse_families(scmp_filter_ctx filter, int call) {
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EAFNOSUPPORT), call, 1, &later) == 0;
 }
 
+/*
+ * Who has a mount namespace of his own could leave the covers behind in it: a name that is no mount
+ * there can be renamed, with what covers it, and be looked at by way of another mount.
+ */
+static bool refuse_mounts(scmp_filter_ctx filter) {
+    static const int calls[] = {
+        SCMP_SYS(mount),      SCMP_SYS(umount),        SCMP_SYS(umount2), SCMP_SYS(pivot_root),
+        SCMP_SYS(open_tree),  SCMP_SYS(fsopen),        SCMP_SYS(fspick),  SCMP_SYS(fsmount),
+        SCMP_SYS(move_mount), SCMP_SYS(mount_setattr),
+    };
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (!refuse(filter, EPERM, calls[i]))
+            return false;
+    return true;
+}
+
 static bool refuse_all(scmp_filter_ctx filter) {
-    return refuse_families(filter, SCMP_SYS(socket)) &&
+    return refuse_mounts(filter) && refuse_families(filter, SCMP_SYS(socket)) &&
            refuse_families(filter, SCMP_SYS(socketpair)) &&
            refuse_value(filter, EPERM, SCMP_SYS(ioctl), 1, TIOCSTI) &&
            refuse_value(filter, EPERM, SCMP_SYS(ioctl), 1, TIOCLINUX) &&
@@ -67,6 +86,23 @@ static bool refuse_all(scmp_filter_ctx filter) {
            refuse(filter, ENOSYS, SCMP_SYS(request_key)) &&
            refuse(filter, ENOSYS, SCMP_SYS(keyctl)) &&
            refuse(filter, EAFNOSUPPORT, SCMP_SYS(socketcall));
+}
+
+/*
+ * Calls that came after Linux 6.14, whose numbers are the same everywhere: open_tree_attr is the first
+ * of them. libseccomp takes no numbers that it has no names for.
+ */
+static int refuse_later(void) {
+    enum { FIRST = 467, LAST = 0xffff };
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FIRST, 0, 2),
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, LAST, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof code / sizeof *code, .filter = code};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 /* Programs of the second architecture that this one can execute, or 0. */
@@ -89,7 +125,7 @@ static int filter_calls(void) {
               (second == 0 || seccomp_arch_add(filter, second) == 0) && refuse_all(filter) &&
               seccomp_load(filter) == 0;
     seccomp_release(filter);
-    return ok ? 0 : -1;
+    return ok ? refuse_later() : -1;
 }
 
 /* ---- who gets what ---- */

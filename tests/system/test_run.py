@@ -267,7 +267,7 @@ def who_is_root_of_the_network_gains_nothing(scene):
 def a_namespace_of_the_commands_own_gains_nothing(scene):
     port = scene.place.values["port"]
     scene.place.upstream.forget()
-    done = scene.run("unshare", "-Urnm", "sh", "-c", """
+    done = scene.run("unshare", "-Urnm", "--propagation", "unchanged", "sh", "-c", """
         ip link set lo up; umount /tmp 2>/dev/null && echo uncovered; umount /run 2>/dev/null && echo uncovered
         umount -l /dev /proc 2>/dev/null && echo uncovered; umount /etc/ssl/certs/ca-certificates.crt 2>/dev/null && echo uncovered
         mkdir /tmp/x && mount --bind / /tmp/x 2>/dev/null && echo uncovered
@@ -276,6 +276,51 @@ def a_namespace_of_the_commands_own_gains_nothing(scene):
     assert done.stdout.splitlines()[-1:] == [b"0"] or not scene.user and b"uid_map" in done.stderr, (done.stdout, done.stderr)
     assert b"uncovered" not in done.stdout and b"open" not in done.stdout, done.stdout
     assert scene.place.upstream.connections == 0
+
+
+# Leaves the tree behind in a mount namespace of its own. Names in it that were covered are no mounts there and can be renamed, into a
+# folder that is also seen by way of another mount, which covers nothing.
+LEAVE_BEHIND = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+folder, names = sys.argv[1], sys.argv[2:]
+uid, gid = os.getuid(), os.getgid()
+assert libc.unshare(0x10020000) == 0
+for file, text in (('setgroups', 'deny'), ('uid_map', '%d %d 1' % (uid, uid)), ('gid_map', '%d %d 1' % (gid, gid))):
+    try:
+        with open('/proc/self/' + file, 'w') as f:
+            f.write(text)
+    except OSError:
+        pass  # root's may not, and goes on without
+old = os.open(folder, os.O_PATH)
+libc.mount((folder + '/shown').encode(), (folder + '/shown').encode(), None, 4096, None)
+shown = os.open(folder + '/shown', os.O_PATH)
+libc.mount(folder.encode(), folder.encode(), None, 4096, None)
+libc.syscall(155, folder.encode(), (folder + '/old').encode())
+libc.umount2(b'/', 2)
+libc.umount2(b'/old', 2)
+for name in names:
+    try:
+        os.rename(name, 'shown/' + name, src_dir_fd=old, dst_dir_fd=old)
+        print('renamed', name)
+    except OSError as e:
+        print(name, e.errno)
+print(libc.syscall(467, -100, b'/', 1, 0, 0), ctypes.get_errno())
+"""
+
+
+def covers_cannot_be_left_behind(scene):
+    """The kernel alone would let a mount namespace of the command's own rename what is covered."""
+    folder = scene.make(scene.file("cover"))
+    for name in ("shown", "old", "hidden"):
+        scene.make(os.path.join(folder, name))
+    scene.write("cover/hidden/key", "key")
+    scene.write("cover/read-only", "")
+    done = scene.run(PYTHON, "-c", LEAVE_BEHIND, folder, "hidden", "read-only",
+                     options=["--hide", folder + "/hidden", "--ro", folder + "/read-only"])
+    assert done.stdout == b"hidden 16\nread-only 16\n-1 38\n", done
+    assert os.listdir(folder + "/hidden") == ["key"] and os.listdir(folder + "/shown") == [], os.listdir(folder)
+    shutil.rmtree(folder)
 
 
 def the_command_cannot_change_its_network(scene):

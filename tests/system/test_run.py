@@ -292,17 +292,15 @@ for file, text in (('setgroups', 'deny'), ('uid_map', '%d %d 1' % (uid, uid)), (
             f.write(text)
     except OSError:
         pass  # root's may not, and goes on without
-old = os.open(folder, os.O_PATH)
-libc.mount((folder + '/shown').encode(), (folder + '/shown').encode(), None, 4096, None)
-shown = os.open(folder + '/shown', os.O_PATH)
-libc.mount(folder.encode(), folder.encode(), None, 4096, None)
-libc.syscall(155, folder.encode(), (folder + '/old').encode())
-libc.umount2(b'/', 2)
+tree = os.open(folder, os.O_PATH)
+libc.mount((folder + '/shown').encode(), (folder + '/other').encode(), None, 4096, None)
+other = os.open(folder + '/other', os.O_PATH)
+libc.syscall(155, (folder + '/other').encode(), (folder + '/other/old').encode())
 libc.umount2(b'/old', 2)
 for name in names:
     try:
-        os.rename(name, 'shown/' + name, src_dir_fd=old, dst_dir_fd=old)
-        print('renamed', name)
+        os.rename(name, 'shown/' + name, src_dir_fd=tree, dst_dir_fd=tree)
+        print('renamed', os.stat(name, dir_fd=other))
     except OSError as e:
         print(name, e.errno)
 print(libc.syscall(467, -100, b'/', 1, 0, 0), ctypes.get_errno())
@@ -312,14 +310,14 @@ print(libc.syscall(467, -100, b'/', 1, 0, 0), ctypes.get_errno())
 def covers_cannot_be_left_behind(scene):
     """The kernel alone would let a mount namespace of the command's own rename what is covered."""
     folder = scene.make(scene.file("cover"))
-    for name in ("shown", "old", "hidden"):
+    for name in ("shown", "shown/old", "other", "hidden"):
         scene.make(os.path.join(folder, name))
     scene.write("cover/hidden/key", "key")
     scene.write("cover/read-only", "")
     done = scene.run(PYTHON, "-c", LEAVE_BEHIND, folder, "hidden", "read-only",
                      options=["--hide", folder + "/hidden", "--ro", folder + "/read-only"])
     assert done.stdout == b"hidden 16\nread-only 16\n-1 38\n", done
-    assert os.listdir(folder + "/hidden") == ["key"] and os.listdir(folder + "/shown") == [], os.listdir(folder)
+    assert os.listdir(folder + "/hidden") == ["key"] and os.listdir(folder + "/shown") == ["old"], os.listdir(folder)
     shutil.rmtree(folder)
 
 

@@ -160,22 +160,33 @@ static struct view material_label(const struct material *at) {
     return view_head(at->name, LABEL_MAX);
 }
 
-/* Class and salted fingerprint of each material that is not ours; ours by the credential's name. */
+/* Behind what is there already: where a material stands, and what it is called there. */
+static void put_material_place(struct buf *out, const struct material *at) {
+    struct view label = material_label(at);
+    buf_printf(out, "%s%s %.*s%s", buf_len(out) ? ", " : "", place_name(at->place), VIEW_ARG(label),
+               label.n == LABEL_MAX ? "..." : "");
+}
+
+/* Place and salted fingerprint of each material that is not ours; of ours the place. */
 static void put_materials(struct record *r, const struct lane *l, const struct materials *m) {
-    struct buf text;
+    struct buf theirs, ours;
     uint8_t digest[DIGEST_SIZE];
-    buf_init(&text, LANE_HEAD_MAX);
+    buf_init(&theirs, LANE_HEAD_MAX);
+    buf_init(&ours, LANE_HEAD_MAX);
     for (size_t i = 0; i < m->n; i++) {
         const struct material *at = &m->at[i];
-        struct view label = material_label(at);
         char mark[9];
+        put_material_place(at->origin == ORIGIN_OURS ? &ours : &theirs, at);
+        if (at->origin == ORIGIN_OURS)
+            continue;
         digest_hmac(view_of(l->salt, sizeof l->salt), at->token, digest);
         hex_encode(view_of(digest, 4), mark);
-        buf_printf(&text, "%s%s %.*s%s:%s", buf_len(&text) ? ", " : "", place_name(at->place),
-                   VIEW_ARG(label), label.n == LABEL_MAX ? "..." : "", mark);
+        buf_printf(&theirs, ":%s", mark);
     }
-    record_text(r, FIELD_MATERIAL, buf_view(&text));
-    buf_free(&text);
+    record_text(r, FIELD_PLACE, buf_view(&ours));
+    record_text(r, FIELD_MATERIAL, buf_view(&theirs));
+    buf_free(&theirs);
+    buf_free(&ours);
 }
 
 /* The first line of what has no canonical form: behind it there are credentials. */

@@ -79,8 +79,8 @@ struct sample_request {
     struct body_facts facts;
 };
 
-/* False when the combination is no request (values in an empty body). The facts are those that the policy's pointers lead to. */
-bool samples_request(const struct samples *s, const struct policy *p, struct sample_request *out);
+/* A body with values has a byte where no length was chosen. The facts are those that the policy's pointers lead to. */
+void samples_request(const struct samples *s, const struct policy *p, struct sample_request *out);
 /* What of it is not in the URL, as words for a person: "header 'a: b' type a/b body /x \"1\"". */
 void samples_write(const struct samples *s, struct buf *out);
 

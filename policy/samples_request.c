@@ -135,25 +135,20 @@ static void put_subject(struct sample_request *out, const struct subject *s,
     }
 }
 
-bool samples_request(const struct samples *s, const struct policy *p, struct sample_request *out) {
-    bool content = false, sized = false;
+void samples_request(const struct samples *s, const struct policy *p, struct sample_request *out) {
+    bool content = false;
     struct buf query = out->query;
     *out = (struct sample_request){.query = query};
     buf_reset(&out->query);
     for (size_t i = 0; i < s->n; i++) {
         put_subject(out, &s->at[i], p);
         content = content || says_content(&s->at[i]);
-        sized = sized || s->at[i].kind == SUBJECT_SIZE;
     }
-    if (content && out->length == 0) {
-        if (sized)
-            return false;
+    if (content && out->length == 0)
         out->length = 1;
-    }
     out->has_facts = out->length > 0;
     out->facts.size = out->length;
     out->facts.values = out->values;
-    return true;
 }
 
 /* ---- for a person ---- */

@@ -684,6 +684,22 @@ static void what_is_not_compared_is_told(void **state) {
     }
 }
 
+/* Of many conditions pairs are tried: also two of a body that a limit measures as well. */
+static void what_a_limited_body_says_is_compared_in_pairs(void **state) {
+    (void)state;
+#define LINE(models)                                                                               \
+    "service a { host a.test; limit body 1M; operation ask { POST /chat { content-type "           \
+    "application/json; body /model in [" models "]; no body /tools/*/url } }; never { POST /** "   \
+    "{ body /callback } } }\nsandbox w { grant a all }\n"
+    struct policy *a = load(LINE("s, m")), *b = load(LINE("s, m, l"));
+    struct diff_result r;
+    assert_int_equal(policy_diff(a, b, nothing, NULL, &r), 0);
+    assert_false(r.whole);
+    assert_int_equal(r.found[DIFF_ALLOWED], 1);
+    policy_free(a);
+    policy_free(b);
+}
+
 int main(void) {
     unsigned seed = (unsigned)(getenv("SEED") ? strtoul(getenv("SEED"), NULL, 10) : 1);
     printf("seed %u\n", seed);
@@ -696,6 +712,7 @@ int main(void) {
         cmocka_unit_test(no_word_of_a_service_is_overlooked),
         cmocka_unit_test(what_addresses_and_upstreams_are_asked_for_is_compared),
         cmocka_unit_test(what_is_not_compared_is_told),
+        cmocka_unit_test(what_a_limited_body_says_is_compared_in_pairs),
         cmocka_unit_test(what_changes_by_chance_is_found_by_diff),
         cmocka_unit_test(changed_paths_with_parameters_and_encoded_slashes_are_found),
     };

@@ -359,11 +359,26 @@ struct block {
     size_t n;
     int (*read_line)(void *ctx, struct lexer *l); /* instead of a table */
     const char *inside;
+    unsigned opened; /* the line of its '{' */
     void *ctx;
     struct position seen[STATEMENTS_MAX];
 };
 
+/* Where a '}' was forgotten. */
+static bool begins_top_level(const struct lexer *l) {
+    size_t i = 0;
+    while (i < l->n_top && !lexer_at_word(l, l->top[i].word))
+        i++;
+    return i < l->n_top;
+}
+
 static int unknown_word(struct lexer *l, const struct block *b) {
+    if (b->inside && begins_top_level(l)) {
+        errors_add(l->errors, l->token.at,
+                   "'%.*s' is no word of %s: is the '}' missing of the block opened in line %u?",
+                   WORD_ARG(l->token.text), b->inside, b->opened);
+        return ERR_BAD;
+    }
     struct guess g = guess_of(l->token.text);
     for (size_t i = 0; i < b->n; i++)
         guess_offer(&g, view_str(b->table[i].word));
@@ -396,7 +411,7 @@ static int read_statement(struct lexer *l, struct block *b) {
 }
 
 static int read_statements(struct lexer *l, struct block *b) {
-    struct position opened = l->token.at;
+    b->opened = l->token.at.line;
     if (b->inside && !lexer_at(l, TOKEN_OPEN))
         return lexer_expected(l, "'{'");
     if (b->inside)
@@ -424,7 +439,7 @@ static int read_statements(struct lexer *l, struct block *b) {
     if (b->inside)
         errors_add(l->errors, l->token.at,
                    "expected '}' before the end of the file, for the block opened in line %u",
-                   opened.line);
+                   b->opened);
     return 0;
 }
 
@@ -432,6 +447,10 @@ int statements_read(struct lexer *l, const struct statement *table, size_t n, co
                     void *ctx) {
     assert(n <= STATEMENTS_MAX);
     struct block b = {.table = table, .n = n, .inside = inside, .ctx = ctx};
+    if (!inside) {
+        l->top = table;
+        l->n_top = n;
+    }
     return read_statements(l, &b);
 }
 

@@ -29,6 +29,8 @@ struct token {
     struct position at;
 };
 
+struct statement;
+
 struct lexer {
     struct token token; /* the one in hand */
     struct policy_errors *errors;
@@ -36,6 +38,8 @@ struct lexer {
     struct view text;
     size_t pos, line_start;
     uint32_t line;
+    const struct statement *top; /* what begins outside of blocks: before it a '}' is missing */
+    size_t n_top;
     bool in_list;       /* ',' and ']' end words */
     bool international; /* characters outside ASCII may stand in words: names of hosts */
 };

@@ -43,7 +43,7 @@ static struct view member(struct decision *d, struct view line, const char *name
     return view_skip(buf_view(&d->memory), before);
 }
 
-/* False: the line is no decision on a request, or says too little of it. */
+/* False: the line is no decision on a request or a connection, or says too little of it. */
 static bool read_decision(struct view line, struct decision *d) {
     struct view port, raw;
     uint64_t number = 0;
@@ -69,9 +69,12 @@ static bool read_decision(struct view line, struct decision *d) {
         return false;
     if (view_equal(d->verdict, VIEW("deny")) && reason_find(d->reason, &d->why) != 0)
         return false;
-    return buf_ok(&d->memory) && view_starts(d->path, VIEW("/")) && d->method.n > 0 &&
-           !view_equal(d->method, VIEW("CONNECT")) && view_number(port, UINT16_MAX, &number) == 0 &&
+    return buf_ok(&d->memory) && d->method.n > 0 && view_number(port, UINT16_MAX, &number) == 0 &&
            authority_parse_host(d->host, (uint16_t)number, &d->authority, NULL) == 0;
+}
+
+static bool is_request(const struct decision *d) {
+    return view_starts(d->path, VIEW("/")) && !view_equal(d->method, VIEW("CONNECT"));
 }
 
 /* Whether it was a policy that decided, and from what the record tells. */
@@ -101,22 +104,34 @@ static int fail_log(const char *path, int err) {
     if (err == ERR_SYSTEM || err == ERR_MISSING)
         return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_INVALID, "%s: %s", path,
                         strerror(errno));
+    if (err == ERR_BAD)
+        return cli_fail(EXIT_INVALID, "%s: this is no audit trail: no line of it is a record",
+                        path);
     return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
 }
 
-/* Calls each for every line; one that is too long for a record, or not whole, is none. */
+/*
+ * Calls each for every line; one that is too long for a record, or not whole, is none. ERR_BAD:
+ * there are lines, and none of them is a record.
+ */
 static int read_segment(int dir, const char *name, void (*each)(void *ctx, struct view line),
                         void *ctx) {
     struct segment s;
-    struct view line;
+    struct view line, raw;
+    size_t lines = 0, records = 0;
     int err = segment_open(dir, name, &s);
     while (err == 0 || err == ERR_LIMIT) {
         err = segment_next(&s, &line);
-        if (err == 0)
-            each(ctx, line);
+        if (err != 0)
+            continue;
+        lines++;
+        records += json_member(line, "kind", &raw);
+        each(ctx, line);
     }
     segment_close(&s);
-    return err == ERR_AGAIN ? 0 : err;
+    if (err != ERR_AGAIN)
+        return err;
+    return lines > 0 && records == 0 ? ERR_BAD : 0;
 }
 
 /* The files of a trail in the order in which they were written. */
@@ -225,7 +240,8 @@ static void replay_line(void *ctx, struct view line) {
     struct verdict v;
     if (!is_text(line, "kind", "decision"))
         return;
-    if (!read_decision(line, &r->d) || !is_of_policy(&r->d) || !judge(r, &v)) {
+    if (!read_decision(line, &r->d) || !is_request(&r->d) || !is_of_policy(&r->d) ||
+        !judge(r, &v)) {
         r->left_out++;
         return;
     }
@@ -301,6 +317,7 @@ struct suggestion {
     struct decision d;
     struct arena arena;
     struct wish *wishes, **end;
+    struct wish *tunnels, **tunnels_end; /* refused before there was a request */
     size_t left_out;
     bool failed;
 };
@@ -335,7 +352,7 @@ static bool is_known(const struct suggestion *s, const struct wish *new) {
     return false;
 }
 
-static void keep(struct suggestion *s, const struct wish *new) {
+static void keep(struct suggestion *s, struct wish ***end, const struct wish *new) {
     struct wish *w = arena_alloc(&s->arena, sizeof *w);
     s->failed = s->failed || !w;
     if (!w)
@@ -344,9 +361,24 @@ static void keep(struct suggestion *s, const struct wish *new) {
     w->sandbox = arena_copy(&s->arena, new->sandbox);
     w->method = arena_copy(&s->arena, new->method);
     w->path = arena_copy(&s->arena, new->path);
-    s->failed = s->failed || !w->sandbox.p || !w->method.p || !w->path.p;
-    *s->end = w;
-    s->end = &w->next;
+    s->failed = s->failed || !w->sandbox.p || !w->method.p || (new->path.n > 0 && !w->path.p);
+    **end = w;
+    *end = &w->next;
+}
+
+/* A connection that was refused for its host or port: what for is not known. */
+static bool keep_tunnel(struct suggestion *s) {
+    const struct decision *d = &s->d;
+    if (!view_equal(d->method, VIEW("CONNECT")) || !name_is_good(d->sandbox) ||
+        (d->why != REASON_HOST_NOT_ALLOWED && d->why != REASON_PORT_NOT_ALLOWED))
+        return false;
+    struct wish wish = {
+        .authority = d->authority, .tls = true, .sandbox = d->sandbox, .method = d->method};
+    for (const struct wish *w = s->tunnels; w; w = w->next)
+        if (same_place(w, &wish) && view_equal(w->sandbox, wish.sandbox))
+            return true;
+    keep(s, &s->tunnels_end, &wish);
+    return true;
 }
 
 static void suggest_line(void *ctx, struct view line) {
@@ -356,7 +388,10 @@ static void suggest_line(void *ctx, struct view line) {
     bool allowed = is_text(line, "verdict", "allow");
     if (!is_text(line, "kind", "decision") || (allowed && !json_member(line, "observed", &raw)))
         return;
-    if (!read_decision(line, d) || !is_for_want_of_a_rule(allowed ? d->observed : d->why) ||
+    bool known = read_decision(line, d);
+    if (known && keep_tunnel(s))
+        return;
+    if (!known || !is_request(d) || !is_for_want_of_a_rule(allowed ? d->observed : d->why) ||
         !can_be_said(d)) {
         s->left_out++;
         return;
@@ -367,7 +402,7 @@ static void suggest_line(void *ctx, struct view line) {
                         .method = d->method,
                         .path = d->path};
     if (!is_known(s, &wish))
-        keep(s, &wish);
+        keep(s, &s->end, &wish);
 }
 
 static bool is_first(const struct suggestion *s, const struct wish *w,
@@ -462,10 +497,23 @@ static void put_sandbox(const struct suggestion *s, struct view sandbox, struct 
     buf_put_str(out, "}\n");
 }
 
+static void put_tunnels(const struct suggestion *s, struct buf *out) {
+    if (s->tunnels)
+        buf_put_str(out,
+                    "# Refused as connections, before there was a request. A service with this "
+                    "host and port,\n# granted in `mode observe`, tells what is asked there:\n");
+    for (const struct wish *w = s->tunnels; w; w = w->next) {
+        buf_printf(out, "#     %.*s to ", VIEW_ARG(w->sandbox));
+        authority_write(&w->authority, 0, out);
+        buf_put_u8(out, '\n');
+    }
+}
+
 static void put_suggestion(const struct suggestion *s, struct buf *out) {
     size_t number = 0;
     buf_printf(out, "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
                s->left_out);
+    put_tunnels(s, out);
     for (const struct wish *w = s->wishes; w; w = w->next)
         if (is_first(s, w, same_place))
             put_service(s, w, ++number, out);
@@ -505,6 +553,7 @@ int command_policy_suggest(const struct cli *cli, int argc, char **argv) {
     if (code != EXIT_YES)
         return code;
     s.end = &s.wishes;
+    s.tunnels_end = &s.tunnels;
     buf_init(&s.d.memory, 1 << 20);
     code = read_logs(paths, n, suggest_line, &s);
     if (code == EXIT_YES)

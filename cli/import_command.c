@@ -17,6 +17,10 @@ static int read_description(const char *path, struct buf *out) {
     return err != 0 ? cli_fail(EXIT_NO, "%s: %s", path, err_why(err)) : EXIT_YES;
 }
 
+static bool looks_like_json(struct view text) {
+    return view_starts(view_trim(text), VIEW("{"));
+}
+
 /* What is printed loads: anything else would be a mistake of ours, or a description meant to make one. */
 static int check(const char *path, struct view text) {
     static struct policy_errors errors;
@@ -45,9 +49,13 @@ static int convert(const char *path, struct view json, const struct openapi_wish
     int err = openapi_read(json, &api, where, sizeof where);
     if (err == 0)
         err = openapi_policy_write(&api, wish, &out, &why);
-    int code = err == 0            ? check(path, buf_view(&out))
-               : err == ERR_MEMORY ? cli_fail(EXIT_NO, "%s: %s", path, err_text(err))
-                                   : cli_fail(EXIT_NO, "%s: %s", path, why);
+    int code =
+        err == 0            ? check(path, buf_view(&out))
+        : err == ERR_MEMORY ? cli_fail(EXIT_NO, "%s: %s", path, err_text(err))
+        : !looks_like_json(json)
+            ? cli_fail(EXIT_NO,
+                       "%s: this is no JSON; a description in YAML must be converted before", path)
+            : cli_fail(EXIT_NO, "%s: %s", path, why);
     if (code == EXIT_YES)
         fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
     openapi_free(&api);

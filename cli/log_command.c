@@ -273,7 +273,9 @@ int command_log_verify(const struct cli *cli, int argc, char **argv) {
     if (code != EXIT_YES)
         return code;
     int result = head_file ? read_head(AT_FDCWD, head_file, &head) : 0;
-    if (result == ERR_SYSTEM)
+    if (result == ERR_MISSING)
+        code = cli_fail(EXIT_NO, "%s: there is no such file", head_file);
+    else if (result == ERR_SYSTEM)
         code = fail(head_file, result);
     else if (result != 0)
         code = cli_fail(EXIT_USAGE, "%s: this is no head as `exeat log head` prints it", head_file);

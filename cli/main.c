@@ -158,6 +158,15 @@ static bool asks_for_help(int argc, char **argv) {
     return argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
 }
 
+/* What is wrong with its arguments it says itself. */
+static int run_command(const struct command *c, const struct cli *cli, int argc, char **argv) {
+    int code = c->run(cli, argc, argv);
+    if (code == EXIT_USAGE)
+        fprintf(stderr, "usage: exeat %s%s%s %s\n", c->noun, c->verb ? " " : "",
+                c->verb ? c->verb : "", c->arguments);
+    return code;
+}
+
 static int run(const struct cli *cli, int argc, char **argv) {
     int used;
     if (argc == 0)
@@ -171,9 +180,12 @@ static int run(const struct cli *cli, int argc, char **argv) {
     if (asks_for_help(argc, argv))
         return help(stdout, argv[0]);
     if (c)
-        return c->run(cli, argc - used, argv + used);
-    if (is_noun(argv[0]))
+        return run_command(c, cli, argc - used, argv + used);
+    if (is_noun(argv[0]) && argc == 1)
         return help(stderr, argv[0]);
+    if (is_noun(argv[0]))
+        return cli_fail(EXIT_USAGE, "there is no command '%s %s'; `exeat help %s` lists them",
+                        argv[0], argv[1], argv[0]);
     return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", argv[0]);
 }
 

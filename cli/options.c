@@ -54,13 +54,11 @@ int options_read_some(int argc, char **argv, const struct option_spec *specs,
                 return EXIT_USAGE;
             i += taken;
         } else if (found == most) {
-            return cli_fail(EXIT_USAGE, "there is an argument too many; `--help` tells the usage");
+            return cli_fail(EXIT_USAGE, "there is an argument too many: %s", argv[i]);
         } else {
             positional[found++] = argv[i++];
         }
     }
     *n = found;
-    return found >= least
-               ? EXIT_YES
-               : cli_fail(EXIT_USAGE, "an argument is missing; `--help` tells the usage");
+    return found >= least ? EXIT_YES : cli_fail(EXIT_USAGE, "an argument is missing");
 }

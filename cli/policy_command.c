@@ -95,7 +95,7 @@ struct question {
 };
 
 static int usage(const char *what) {
-    return cli_fail(EXIT_USAGE, "%s; `--help` tells the usage", what);
+    return cli_fail(EXIT_USAGE, "%s", what);
 }
 
 static int take_with(struct question *q, const char *value) {
@@ -133,7 +133,7 @@ static int take_option(struct question *q, const char *name, const char *value) 
     else if (strcmp(name, "--header") == 0)
         return take_header(q, value);
     else
-        return usage("there is no such option");
+        return cli_fail(EXIT_USAGE, "there is no option %s here", name);
     return EXIT_YES;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,13 +69,14 @@ static int read_in(struct view folder, struct view path, struct buf *out, char *
 
 static int read_included(void *ctx, const char *from, struct view path, struct buf *out, char *name,
                          size_t size, const char **why) {
+    static char missing[sizeof "there is no such file, neither beside this one nor in" + 1024];
     (void)ctx;
     int err = read_in(folder_of(from), path, out, name, size);
     if (err == ERR_MISSING)
         err = read_in(view_str(policy_share()), path, out, name, size);
-    *why = err == ERR_MISSING
-               ? "there is no such file, neither beside this one nor among those that "
-                 "come with exeat"
+    snprintf(missing, sizeof missing,
+             "there is no such file, neither beside this one nor in %.1000s", policy_share());
+    *why = err == ERR_MISSING ? missing
            : err == ERR_LIMIT ? "the file or its name is too long"
            : err == ERR_BAD   ? "this JSON is no form of a policy; `exeat policy fmt` tells why"
                               : "the file cannot be read";

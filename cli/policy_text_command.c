@@ -68,7 +68,10 @@ static int give_formatted(const char *path, struct view text, const struct buf *
                           bool write) {
     bool same = view_equal(text, buf_view(out));
     if (check)
-        return same ? EXIT_YES : cli_fail(EXIT_NO, "%s is not formatted", path);
+        return same
+                   ? EXIT_YES
+                   : cli_fail(EXIT_NO, "%s is not formatted; `exeat policy fmt --write %s` does it",
+                              path, path);
     if (write)
         return same ? EXIT_YES : replace_file(path, buf_view(out));
     policy_told_print(stdout, out);

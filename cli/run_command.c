@@ -55,19 +55,51 @@ static int find_policy(struct run_options *o) {
                    example);
 }
 
+static int say_sandboxes(const struct policy *p, const struct run_options *o) {
+    enum { TOLD_MAX = 1024 };
+    size_t n = policy_sandboxes(p);
+    struct buf names;
+    buf_init(&names, TOLD_MAX);
+    for (size_t i = 0; i < n && buf_ok(&names); i++)
+        buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));
+    if (o->sandbox)
+        run_say("%s has no sandbox %s, only: %.*s", o->policy, o->sandbox,
+                VIEW_ARG(buf_view(&names)));
+    else
+        run_say("%s has %zu sandboxes: --sandbox NAME says which one is meant: %.*s", o->policy, n,
+                VIEW_ARG(buf_view(&names)));
+    buf_free(&names);
+    return -1;
+}
+
 /* The policy's only one, unless one was named. */
 static int choose_sandbox(const struct policy *p, struct run_options *o) {
     static char name[256];
     if (o->sandbox && policy_has_sandbox(p, view_str(o->sandbox)))
         return 0;
     if (o->sandbox)
-        return run_say("%s has no sandbox %s", o->policy, o->sandbox);
+        return say_sandboxes(p, o);
     if (policy_sandboxes(p) == 1 && view_cstr(policy_sandbox_at(p, 0), name, sizeof name) == 0) {
         o->sandbox = name;
         return 0;
     }
-    return run_say("%s has %zu sandboxes: --sandbox NAME says which one is meant", o->policy,
-                   policy_sandboxes(p));
+    return say_sandboxes(p, o);
+}
+
+static bool is_lent(const struct policy *p, struct view sandbox, const char *credential) {
+    for (size_t i = 0; i < policy_sandbox_credentials(p, sandbox); i++)
+        if (view_equal(policy_sandbox_credential_at(p, sandbox, i), view_str(credential)))
+            return true;
+    return false;
+}
+
+/* A value that nobody asks for is a name that was misspelled. */
+static int check_secrets(const struct policy *p, const struct run_options *o) {
+    for (size_t i = 0; i < o->n_secrets; i++)
+        if (!is_lent(p, view_str(o->sandbox), o->secrets[i].name))
+            return run_say("--secret %s: the policy lends %s no credential of this name",
+                           o->secrets[i].name, o->sandbox);
+    return 0;
 }
 
 static int find_secrets(const struct policy *p, struct run_options *o) {
@@ -76,7 +108,7 @@ static int find_secrets(const struct policy *p, struct run_options *o) {
         if (run_options_lend(o, policy_sandbox_credential_at(p, sandbox, i)) != 0)
             return -1;
     run_options_forget(o);
-    return 0;
+    return check_secrets(p, o);
 }
 
 static int find_sandbox(const struct cli *cli, struct run_options *o) {

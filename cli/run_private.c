@@ -228,7 +228,10 @@ static int add_secret(const struct run_private *p, const struct run_secret *s) {
     close(fd);
     buf_free(&body);
     buf_free(&answer);
-    return code == EXIT_YES ? 0 : -1;
+    return code == EXIT_YES ? 0
+                            : run_say("the value for the credential %s cannot be used; `exeat run` "
+                                      "has no --allow-short",
+                                      s->name);
 }
 
 int run_private_connect(struct run_private *p, const struct run_options *o, int *connection) {

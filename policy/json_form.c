@@ -33,7 +33,7 @@ struct form {
 static void fail(struct form *f, const char *what) {
     errors_add(f->errors,
                errors_position(f->json, json_place(f->json, view_str(f->pointer)), f->file),
-               "%s: %s", f->pointer, what);
+               "%s%s%s", f->pointer, *f->pointer ? ": " : "", what);
 }
 
 static void *make(struct form *f, size_t size) {

@@ -334,6 +334,25 @@ def diff_tells_of_further_addresses(place):
     assert code == YES and "- worker-1: CONNECT " in out and "reaching less far: 1" in out, out
 
 
+@test
+def what_is_wrong_with_a_command_line_or_a_file_comes_with_the_remedy(place):
+    place.write("p", DEMO.replace("    host", "  host"))
+    place.write("api.yaml", "openapi: 3.0.0\npaths: {}\n")
+    place.write("i", "include services/nowhere.policy\n")
+    place.write("j", '{"services":[]}')
+    for words, code, said in (
+            (("diff", "p"), USAGE, "exeat: an argument is missing\nusage: exeat policy diff OLD NEW\n"),
+            (("check", "p", "more"), USAGE, "exeat: there is an argument too many: more\nusage: exeat policy check FILE\n"),
+            (("chek", "p"), USAGE, "exeat: there is no command 'policy chek'; `exeat help policy` lists them\n"),
+            (("explain", "--body", "x", "GET", "/"), USAGE, "exeat: there is no option --body here\nusage: exeat policy explain "),
+            (("fmt", "--check", "p"), NO, "exeat: p is not formatted; `exeat policy fmt --write p` does it\n"),
+            (("import", "openapi", "api.yaml"), NO, "exeat: api.yaml: this is no JSON; a description in YAML must be converted before\n"),
+            (("check", "j"), INVALID, "j:1:1: 'services' is no member of this\n"),
+            (("check", "i"), INVALID, "i:1:9: 'services/nowhere.policy': there is no such file, neither beside this one nor in /")):
+        done = place.policy(*words)
+        assert done[0] == code and done[1] == "" and done[2].startswith(said), done
+
+
 # ---- replay and suggest ----
 
 def record(verdict="deny", reason=None, method="GET", path="/v1/items/7", host="api.example.com", port=443,
@@ -372,6 +391,11 @@ def replay_tells_which_records_would_be_judged_differently(place):
     place.write("log", record("allow") + record(reason="never", path="/v1/items/7/share"))
     assert place.policy("replay", "p", "log")[0] == YES
     assert place.policy("replay", "p", "nowhere")[0] == INVALID
+    for command in ("replay", "p"), ("suggest",):
+        code, out, err = place.policy(*command, "p")
+        assert (code, out, err) == (INVALID, "", "exeat: p: this is no audit trail: no line of it is a record\n"), err
+    place.write("log", "")
+    assert place.policy("replay", "p", "log")[0] == YES
 
 
 @test
@@ -410,10 +434,12 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
         log += record(reason="host_not_allowed", method=method, path="/" + path, host=host, port=int(port), scheme=scheme,
                       sandbox=sandbox)
     log += record(reason="foreign_credential") + record(reason="operation_not_allowed", path="/a/*") + record("allow")
+    log += 2 * record(reason="host_not_allowed", method="CONNECT", host="tunnel.example.com", path="")
     place.write("log", log)
     code, out, err = place.policy("suggest", "log")
     assert (code, err) == (YES, ""), (code, out, err)
     assert out.startswith("# 2 refusals left out") and out.count("operation ") == 3, out
+    assert "#     worker-1 to tunnel.example.com:443\n" in out and out.count("tunnel") == 1, out
     place.write("p", out)
     assert place.policy("check", "p")[0] == YES
     for method, url, sandbox in refused:

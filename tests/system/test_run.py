@@ -763,13 +763,14 @@ def the_users_own_policy_and_settings_are_found(scene):
 
 
 def mistakes_are_named(scene):
-    for words, said in ((["--policy", scene.policy, "--", "true"], "4 sandboxes"),
-                        (["--policy", scene.policy, "--sandbox", "z", "--", "true"], "no sandbox z"),
+    for words, said in ((["--policy", scene.policy, "--", "true"], "4 sandboxes: --sandbox NAME says which one is meant: a, b, c, d"),
+                        (["--policy", scene.policy, "--sandbox", "z", "--", "true"], "no sandbox z, only: a, b, c, d"),
                         (["--policy", "/nowhere", "--", "true"], "No such file"),
                         (["--policy", scene.policy, "--sandbox", "a"], "a command is missing"),
                         (["--policy", scene.policy, "--sandbox", "a", "true"], "behind a `--`"),
                         (["--policy", scene.policy, "--sandbox", "a", "--ro", "/nowhere", "--", "true"], "--ro /nowhere"),
                         (["--policy", scene.policy, "--sandbox", "a", "--secret", "k=NO_SUCH", "--", "true"], "NO_SUCH"),
+                        (["--policy", scene.policy, "--sandbox", "a", "--secret", "k=HOME", "--", "true"], "--secret k: the policy lends a no"),
                         (["--policy", scene.policy, "--sandbox", "b", "--", "true"], "--secret demo-key=VARIABLE"),
                         (["--policy", scene.policy, "--sandbox", "a", "--settings", scene.policy, "--", "true"], "exeatd does not start")):
         done = scene.raw([scene.exeat, "run", *words], env={} if "VARIABLE" not in said else {"DEMO_KEY": ""})

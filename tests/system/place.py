@@ -433,14 +433,19 @@ class Place:
 
     # ---- the audit trail ----
 
-    def records(self):
-        """All records of the audit log, oldest first."""
-        found = []
+    def _trail(self):
         audit = self.path("state", "audit")
-        for name in sorted(os.listdir(audit)):
-            if not name.startswith("audit") or ".jsonl" not in name:
-                continue
-            with open(os.path.join(audit, name)) as f:
+        return [os.path.join(audit, name) for name in sorted(os.listdir(audit))
+                if name.startswith("audit") and ".jsonl" in name]
+
+    def records(self):
+        """All records of the audit log, oldest first. Audit gathers them for some milliseconds: once no more come."""
+        sizes, end = None, time.monotonic() + 1
+        while sizes != (sizes := [os.stat(f).st_size for f in self._trail()]) and time.monotonic() < end:
+            time.sleep(0.02)
+        found = []
+        for name in self._trail():
+            with open(name) as f:
                 for line in f:
                     if line.endswith("\n"):
                         found.append(json.loads(line))

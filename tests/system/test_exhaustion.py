@@ -346,10 +346,10 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
                         s.send(body)
                     except OSError:
                         pass
-                time.sleep(0.1)
+                time.sleep(0.2)
                 for s in made:
                     s.close()
-        threads = [threading.Thread(target=flood) for _ in range(24)]
+        threads = [threading.Thread(target=flood) for _ in range(8)]
         for t in threads:
             t.start()
         try:

@@ -1,5 +1,6 @@
 """Names and addresses outside, where a case of one request does not do: floods of names, databases of countries."""
 import subprocess
+import time
 
 from helpers import HOSTS, POLICY, small_place
 from place import Report, wait_for
@@ -14,18 +15,19 @@ def dn_05_a_flood_of_names_under_a_wildcard_is_limited_and_recorded(_):
     names = ["label-%03d-736b2d6c697665.wide.test" % i for i in range(NAMES)]
     with small_place(WIDE, sandboxes=("a",), hosts=HOSTS, dns={n: ["127.0.0.1"] for n in names},
                      config="limit new-names %d\n" % LIMIT) as place:
-        served = 0
+        served, begun = 0, time.monotonic()
         for name in names:
             try:
                 place.tls("a", "%s:%d" % (name, place.values["port"])).close()
                 served += 1
             except OSError:
                 pass
-        assert served == LIMIT, "%d names got a certificate" % served
+        grown = LIMIT * (time.monotonic() - begun) / 60
+        assert LIMIT <= served <= LIMIT + grown < NAMES, "%d names got a certificate" % served
         told = wait_for(lambda: len({r.get("host") for r in place.records()} & set(names)) == NAMES)
         assert told, "names are missing in the trail"
         rated = [r for r in place.records() if r["kind"] == "decision" and r.get("reason") == "rate"]
-        assert len(rated) == NAMES - LIMIT, "%d records of rate" % len(rated)
+        assert len(rated) == NAMES - served, "%d records of rate" % len(rated)
         assert not place.resolver.asked, "without a request DNS was asked for %r" % place.resolver.asked
 
 

@@ -2,6 +2,8 @@
 
 #include "egress/ask.h"
 #include "egress/dialer_messages.h"
+#include "egress/generation.h"
+#include "egress/geography.h"
 #include "egress/hostile.h"
 
 enum { RETRY_MS = 20 };
@@ -46,6 +48,16 @@ void dialing_end(struct dialing *d) {
     if (d->retry)
         event_free(d->retry);
     d->retry = NULL;
+}
+
+bool dialing_suits(const struct dialing *d, const struct generation *g, const struct service *s) {
+    struct address a;
+    if (!service_permits_location(s, view_str(d->country), geography_asn(d->asn)))
+        return false;
+    /* Behind a proxy the address is the proxy's. */
+    return g->behind_proxy ||
+           (address_parse(view_str(d->address), &a) == 0 && service_permits_address(s, &a) &&
+            !policy_never_address(g->policy, &a, d->authority->port));
 }
 
 /* ---- answers ---- */

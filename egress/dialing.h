@@ -7,6 +7,7 @@
 
 #include "egress/lane.h"
 #include "policy/authority.h"
+#include "policy/policy.h"
 #include "policy/reason.h"
 
 struct dialing {
@@ -30,6 +31,12 @@ struct dialing {
 void dialing_start(struct dialing *d);
 /* The asker ends, or lost interest. */
 void dialing_end(struct dialing *d);
+
+/*
+ * Whether dialer's answer would be one by a newer generation, as far as the service and `never all` say; which
+ * addresses are our own is not asked again.
+ */
+bool dialing_suits(const struct dialing *d, const struct generation *g, const struct service *s);
 
 /* Answers of dialer. Anything but 0 drops its channel. */
 MUST_USE int dialing_take_done(struct lane *l, struct message *m);

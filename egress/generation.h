@@ -20,6 +20,7 @@ struct generation {
     bool shared;
     bool audit_durable;
     struct range synthetic[GENERATED_RANGES]; /* of the DNS door's addresses; family 0: none */
+    bool behind_proxy;                        /* connections are made to an upstream proxy */
     struct trust *trust;
     struct trust **own; /* by service_index; NULL: the service has no anchors of its own */
     size_t n_own;

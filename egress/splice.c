@@ -1,7 +1,6 @@
 #include "egress/splice.h"
 
 #include "egress/dialing.h"
-#include "egress/geography.h"
 #include "egress/lane_messages.h"
 #include "egress/share.h"
 #include "egress/suspension.h"
@@ -266,8 +265,7 @@ void splice_resume_all(struct lane *l) {
 static bool suits(const struct splice *s, const struct verdict *v) {
     if (!v->allow || service_tls(v->service) != SERVICE_SPLICE || v->n_grants > 0)
         return false;
-    return s->fd < 0 || service_permits_location(v->service, view_str(s->dialing.country),
-                                                 geography_asn(s->dialing.asn));
+    return s->fd < 0 || dialing_suits(&s->dialing, s->lane->now, v->service);
 }
 
 static void run(struct splice *s) {

@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/secret.h"
 #include "egress/exchange.h"
-#include "egress/geography.h"
 #include "egress/share.h"
 
 #include <errno.h>
@@ -59,8 +58,7 @@ static bool same_proof(const struct upstream_proof *a, const struct upstream_pro
 
 bool upstream_suits(const struct upstream *u, const struct generation *g, const struct service *s) {
     struct upstream_proof proof = upstream_proof_of(g, s);
-    return (!u->key.tls || same_proof(&u->key.proof, &proof)) &&
-           service_permits_location(s, view_str(u->dialing.country), geography_asn(u->dialing.asn));
+    return (!u->key.tls || same_proof(&u->key.proof, &proof)) && dialing_suits(&u->dialing, g, s);
 }
 
 static bool same_key(const struct upstream_key *a, const struct upstream_key *b) {

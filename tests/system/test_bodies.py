@@ -283,6 +283,7 @@ def a_newer_policy_judges_a_body_that_is_being_read(place):
 def a_newer_policy_that_asks_the_same_lets_run_what_runs(place):
     for text, whole in ((POLICY.replace("operation chat {", "operation chat { POST /more { body /a is b };"), True),
                         (POLICY.replace("[small, medium]", "[medium]"), False),
+                        (POLICY.replace("    range 127.0.0.0/8\n", "", 1), False),
                         (POLICY.replace("/model in [small, medium]", "/messages/*/content is x"), False)):
         begun, go_on = threading.Event(), threading.Event()
 

@@ -291,6 +291,10 @@ def reload(place, text=POLICY):
 
 def a_reload_that_denies_or_intercepts_cuts_and_another_does_not(place):
     cut_by(place, lambda: reload(place, POLICY.replace("grant raw all; ", "")))
+    for change in (POLICY.replace("range 127.0.0.0/8; tls splice }", "tls splice }", 1),
+                   POLICY + "service closed { host 127.0.0.1; never all }\n"):
+        reload(place)
+        cut_by(place, lambda: reload(place, change))
     reload(place)
     cut_by(place, lambda: reload(place, POLICY.replace("{port}; range 127.0.0.0/8; tls splice }",
                                                        "{port}; range 127.0.0.0/8; operation r { GET /** } }")))

@@ -51,6 +51,7 @@ static const struct {
     [FIELD_PRODUCER] = TEXT("producer"),
     [FIELD_GRANT] = TEXT("grant"),
     [FIELD_OBSERVED] = TEXT("observed"),
+    [FIELD_CLIENT_CERTIFICATE] = TEXT("client_certificate"),
     [FIELD_TARGET_SHA256] = TEXT("target_sha256"),
     [FIELD_MEANT] = TEXT("meant"),
     [FIELD_PORT] = NUMBER("port"),

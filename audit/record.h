@@ -59,6 +59,7 @@ enum record_field {
     FIELD_PRODUCER,   /* audit's own events: the origin they are about */
     FIELD_GRANT,      /* file:line:col of the grants with limits that it is sent by */
     FIELD_OBSERVED,   /* `mode observe`: the reason for which an allowed request would be refused */
+    FIELD_CLIENT_CERTIFICATE, /* name and SHA-256 of what was shown to the upstream; "none" when it asked in vain */
     FIELD_TARGET_SHA256, /* of path and query as they are sent, where they do not stand here whole */
     FIELD_MEANT,         /* the address and port that a transparent client connected to */
     /* numbers */

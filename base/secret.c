@@ -110,6 +110,19 @@ void secret_free(void *p) {
     arena.in_use -= b->size;
 }
 
+void *secret_realloc(void *p, size_t size) {
+    assert(secret_owns(p));
+    size_t had = ((struct block *)p - 1)->size;
+    if (size <= had)
+        return p;
+    void *more = secret_alloc(size);
+    if (!more)
+        return NULL;
+    memcpy(more, p, had);
+    secret_free(p);
+    return more;
+}
+
 void secret_clear(void *p, size_t n) {
     if (n)
         explicit_bzero(p, n);

@@ -21,6 +21,8 @@
 MUST_USE int secret_arena_open(size_t size);
 /* Zeroed memory inside the arena, 16-byte aligned; NULL when full or no arena was opened. */
 void *secret_alloc(size_t size);
+/* The same content in at least size bytes, perhaps elsewhere, what was left there cleared; NULL when full: p stays. */
+void *secret_realloc(void *p, size_t size);
 /* Clears and gives back; NULL is fine. */
 void secret_free(void *p);
 /* Overwrites in a way the compiler keeps. */

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/secret.h"
+#include "broker/certificate.h"
 #include "broker/issue.h"
 #include "broker/revival.h"
 
@@ -35,7 +36,7 @@ static bool has_name(uint16_t type) {
 
 int action_read(uint16_t type, struct view body, struct request *out) {
     struct reader r = reader_of(body);
-    struct view name = {NULL, 0}, like = {NULL, 0};
+    struct view name = {NULL, 0}, like = {NULL, 0}, pem = {NULL, 0};
     memset(out, 0, sizeof *out);
     out->type = type;
     out->uid = read_u32(&r);
@@ -45,10 +46,18 @@ int action_read(uint16_t type, struct view body, struct request *out) {
         name = read_block(&r, NAME_SIZE - 1);
     if (type == BROKER_SECRET_ADD)
         like = read_block(&r, LIKE_SIZE - 1);
+    if (type == BROKER_SECRET_ADD || type == BROKER_SECRET_ROTATE)
+        pem = read_block(&r, CERTIFICATE_PEM_MAX);
     if (!read_done(&r) || view_cstr(name, out->name, NAME_SIZE) != 0 ||
         view_cstr(like, out->like, LIKE_SIZE) != 0)
         return ERR_BAD;
-    return 0;
+    buf_init(&out->pem, CERTIFICATE_PEM_MAX);
+    buf_put(&out->pem, pem);
+    return buf_ok(&out->pem) ? 0 : ERR_MEMORY;
+}
+
+void request_free(struct request *r) {
+    buf_free(&r->pem);
 }
 
 static int check_like(const char *like, struct buf *text) {
@@ -60,17 +69,29 @@ static int check_like(const char *like, struct buf *text) {
                PLACEHOLDER_PREFIX_MAX);
 }
 
+/* A secret stays of its kind. */
+static int check_kind(const struct request *r, const struct vault_secret *old, struct buf *text) {
+    bool is = vault_secret_is_certificate(old), given = buf_len(&r->pem) > 0;
+    if (r->type != BROKER_SECRET_ROTATE || is == given)
+        return 0;
+    return is ? say(text, ERR_BAD,
+                    "%s is a client certificate: give its next one with --client-certificate",
+                    r->name)
+              : say(text, ERR_BAD, "%s is no client certificate: remove it and add one", r->name);
+}
+
 static int check_secret(const struct custody *c, const struct request *r, struct buf *text) {
     const struct inventory *v = vault_inventory(c->vault);
-    bool there = inventory_secret(v, view_str(r->name)) != NULL;
-    if (r->type == BROKER_SECRET_ADD && there)
+    const struct vault_secret *old = inventory_secret(v, view_str(r->name));
+    if (r->type == BROKER_SECRET_ADD && old)
         return say(text, ERR_EXISTS, "there is a secret %s already: rotate it", r->name);
     if (r->type == BROKER_SECRET_ADD && inventory_has_twin(v, ROW_SECRET, view_str(r->name)))
         return say(text, ERR_EXISTS, "there is a secret whose name differs from %s only in case",
                    r->name);
-    if (r->type != BROKER_SECRET_ADD && !there)
-        return say(text, ERR_MISSING, "there is no secret %s", r->name);
-    return r->type == BROKER_SECRET_ADD ? check_like(r->like, text) : 0;
+    if (r->type != BROKER_SECRET_ADD)
+        return old ? check_kind(r, old, text)
+                   : say(text, ERR_MISSING, "there is no secret %s", r->name);
+    return check_like(r->like, text);
 }
 
 static int check_sandbox(const struct custody *c, const struct request *r, struct buf *text) {
@@ -178,35 +199,72 @@ static void put_done(const struct request *r, uint32_t version, struct buf *text
     buf_put_str(text, "}");
 }
 
-/* A new secret that no service of the policy in use lends is most likely a slip of the hand. */
+/* A new secret that no service of the policy in use names is most likely a slip of the hand. */
 static void put_added(const struct custody *c, const struct request *r, struct buf *text) {
-    struct view nearest = {NULL, 0};
+    struct view nearest = {NULL, 0}, name = view_str(r->name);
     begin_done(r, 1, text);
-    if (c->mandate && !policy_has_credential(c->mandate->policy, view_str(r->name), &nearest)) {
+    if (c->mandate &&
+        !(buf_len(&r->pem) > 0 ? policy_has_certificate(c->mandate->policy, name)
+                               : policy_has_credential(c->mandate->policy, name, &nearest))) {
         buf_put_str(text, ",\"lent\":false");
         json_put_text(text, "nearest", nearest);
     }
     buf_put_str(text, "}");
 }
 
-int action_value(struct custody *c, const struct request *r, struct view source, uint64_t now,
-                 struct buf *text) {
-    struct view name = view_str(r->name);
-    int result = action_check(c, r, text);
-    if (result != 0)
-        return result;
+/* What is kept of a request: of a client certificate, the digits of its key in the arena. */
+struct kept {
+    struct certificate certificate;
+    struct buf digits;
+    struct view value;
+};
+
+static void kept_free(struct kept *k) {
+    certificate_free(&k->certificate);
+    buf_free(&k->digits);
+}
+
+static int read_certificate(const struct request *r, struct view source, uint64_t now,
+                            struct kept *k, struct buf *text) {
+    const char *why = certificate_read(buf_view(&r->pem), now, &k->certificate);
+    if (why)
+        return say(text, ERR_BAD, "the certificate is refused: %s", why);
+    why = certificate_key(&k->certificate, source, &k->digits);
+    k->value = buf_view(&k->digits);
+    return why ? say(text, ERR_BAD, "the private key is refused: %s", why) : 0;
+}
+
+static int read_value(const struct request *r, struct view source, uint64_t now, struct kept *k,
+                      struct buf *text) {
+    if (buf_len(&r->pem) > 0)
+        return read_certificate(r, source, now, k, text);
     if (source.n > 0 && source.p[source.n - 1] == '\n')
         source = view_head(source, source.n - 1);
+    k->value = source;
     const char *why = vault_refuses_value(source, r->allow_short);
-    if (why)
-        return say(text, ERR_BAD, "the value is refused: %s", why);
-    const struct vault_secret *old = inventory_secret(vault_inventory(c->vault), name);
+    return why ? say(text, ERR_BAD, "the value is refused: %s", why) : 0;
+}
+
+static int put_value(struct custody *c, const struct request *r, const struct kept *k,
+                     uint64_t now) {
+    struct view name = view_str(r->name), chain = buf_view(&k->certificate.chain);
+    const struct vault_certificate *told = &k->certificate.told;
+    bool rotates = r->type == BROKER_SECRET_ROTATE;
+    if (buf_len(&r->pem) > 0)
+        return rotates ? vault_rotate_certificate(c->vault, name, told, chain, k->value, now)
+                       : vault_add_certificate(c->vault, name, told, chain, k->value, now);
+    return rotates ? vault_rotate(c->vault, name, k->value, now)
+                   : vault_add(c->vault, name, view_str(r->like), k->value, now);
+}
+
+static int keep_value(struct custody *c, const struct request *r, const struct kept *k,
+                      uint64_t now, struct buf *text) {
+    const struct vault_secret *old = inventory_secret(vault_inventory(c->vault), view_str(r->name));
     uint32_t version = old ? old->version + 1 : 1;
-    result = announce(c, r, version, text);
+    int result = announce(c, r, version, text);
     if (result != 0)
         return result;
-    result = old ? vault_rotate(c->vault, name, source, now)
-                 : vault_add(c->vault, name, view_str(r->like), source, now);
+    result = put_value(c, r, k, now);
     if (result != 0)
         return failed(c, r, result, err_text(result), text);
     if (r->type == BROKER_SECRET_ADD)
@@ -214,6 +272,20 @@ int action_value(struct custody *c, const struct request *r, struct view source,
     else
         put_done(r, version, text);
     return 0;
+}
+
+int action_value(struct custody *c, const struct request *r, struct view source, uint64_t now,
+                 struct buf *text) {
+    struct kept k = {.value = {NULL, 0}};
+    int result = action_check(c, r, text);
+    if (result != 0)
+        return result;
+    buf_init_secret(&k.digits, SECRET_MAX);
+    result = read_value(r, source, now, &k, text);
+    if (result == 0)
+        result = keep_value(c, r, &k, now, text);
+    kept_free(&k);
+    return result;
 }
 
 int action_secret_remove(struct custody *c, const struct request *r, struct buf *text) {
@@ -231,6 +303,17 @@ int action_secret_remove(struct custody *c, const struct request *r, struct buf 
 
 /* ---- sandboxes ---- */
 
+/* A certificate is never put into a request, so that no placeholder stands for it. NULL: all can be issued. */
+static const struct view *certificate_among(const struct inventory *v,
+                                            const struct view *credentials, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const struct vault_secret *s = inventory_secret(v, credentials[i]);
+        if (s && vault_secret_is_certificate(s))
+            return &credentials[i];
+    }
+    return NULL;
+}
+
 static int issue(const struct custody *c, const struct request *r, uint64_t now, struct issued *out,
                  struct buf *text) {
     struct view name = view_str(r->name), which;
@@ -240,9 +323,16 @@ static int issue(const struct custody *c, const struct request *r, uint64_t now,
         return say(text, ERR_MEMORY, "no memory");
     for (size_t i = 0; i < n; i++)
         credentials[i] = policy_sandbox_credential_at(c->mandate->policy, name, i);
-    int result = issue_sandbox(vault_inventory(c->vault), name, credentials, n, random_bytes, now,
-                               out, &which);
-    if (result == ERR_MISSING)
+    const struct view *wrong = certificate_among(vault_inventory(c->vault), credentials, n);
+    int result = wrong ? ERR_BAD
+                       : issue_sandbox(vault_inventory(c->vault), name, credentials, n,
+                                       random_bytes, now, out, &which);
+    if (wrong)
+        say(text, result,
+            "the policy lends %s the credential %.*s, but that is a client certificate in the "
+            "vault",
+            r->name, VIEW_ARG(*wrong));
+    else if (result == ERR_MISSING)
         say(text, result,
             "the policy lends %s the credential %.*s, but the vault has no secret of that name: "
             "`exeat secret add %.*s`",
@@ -308,6 +398,18 @@ int action_sandbox_remove(struct custody *c, const struct request *r, struct buf
 
 /* ---- lists ---- */
 
+static void put_kind(const struct vault_secret *s, struct buf *text) {
+    char digits[2 * DIGEST_SIZE + 1];
+    bool is = vault_secret_is_certificate(s);
+    json_put_text(text, "kind", is ? VIEW("client certificate") : VIEW("secret"));
+    if (!is)
+        return;
+    hex_encode(view_of(s->certificate.fingerprint, DIGEST_SIZE), digits);
+    json_put_text(text, "subject", view_str(s->certificate.subject));
+    json_put_number(text, "not_after", s->certificate.not_after);
+    json_put_text(text, "fingerprint", view_str(digits));
+}
+
 static void list_secrets(const struct inventory *v, struct buf *text) {
     for (size_t i = 0; i < v->n_secrets; i++) {
         const struct vault_secret *s = &v->secrets[i];
@@ -318,6 +420,7 @@ static void list_secrets(const struct inventory *v, struct buf *text) {
         json_put_number(text, "created", s->created);
         if (s->version > 1)
             json_put_number(text, "rotated", s->rotated);
+        put_kind(s, text);
         buf_put_str(text, "}");
     }
 }

@@ -16,15 +16,22 @@ struct request {
     uint32_t uid;  /* the operator */
     char name[NAME_SIZE], like[LIKE_SIZE];
     bool allow_short;
+    struct buf pem; /* of a client certificate; empty: a plain secret */
 };
 
-/* Reads a message of control. ERR_BAD: control broke the contract. Names are not checked yet. */
+/*
+ * Reads a message of control; request_free afterwards. ERR_BAD: control broke the contract, and nothing is
+ * held. ERR_MEMORY. Names are not checked yet.
+ */
 MUST_USE int action_read(uint16_t type, struct view body, struct request *out);
+
+void request_free(struct request *r);
 
 /* Whether the request can be carried out as things are, before its descriptor is read. */
 MUST_USE int action_check(const struct custody *c, const struct request *r, struct buf *text);
 
-/* BROKER_SECRET_ADD and _ROTATE: source is what the descriptor gave; one final newline is dropped. */
+/* BROKER_SECRET_ADD and _ROTATE: source is what the descriptor gave: the value, of which one final
+ * newline is dropped, or the private key of the client certificate. */
 MUST_USE int action_value(struct custody *c, const struct request *r, struct view source,
                           uint64_t now, struct buf *text);
 MUST_USE int action_secret_remove(struct custody *c, const struct request *r, struct buf *text);

@@ -8,7 +8,13 @@
 
 #include "base/channel.h"
 
-enum { SECRET_MAX = 8192, LEASE_MAX = SECRET_MAX + 256 };
+enum {
+    SECRET_MAX = 8192,
+    CERTIFICATE_CHAIN_MAX = 8192, /* of a client certificate, DER */
+    CERTIFICATE_PEM_MAX = 16384,  /* as an operator gives it */
+    LEASE_MAX = SECRET_MAX + 256, /* with a secret, or a chain and the digits of a key */
+    LEASE_REFUSED_MAX = 256,
+};
 
 /* egress to broker */
 enum {
@@ -16,6 +22,9 @@ enum {
      * presented. Generation N must be broker's. Broker checks lane, sandbox, credential, authority and that it issued the
      * placeholder for these. */
     LEASE_ASK = 1,
+    /* block sandbox, block name, block canonical host, u16 port: the client certificate that the service shows there, for a
+     * handshake whose upstream is verified and asks for one. No placeholder is involved. */
+    LEASE_ASK_CERTIFICATE = 2,
 };
 
 /* broker to egress */
@@ -28,6 +37,12 @@ enum {
     LEASE_REFUSED = 2,
     LEASE_DROP =
         3, /* block credential: rotated or removed. Forget the lease now; go on guarding. */
+    /* same id. 32 bytes SHA-256 of the first certificate, block chain (DER, one after another, the client's own first), block digits of the private key
+     * (base/client_key.h). For this one handshake. */
+    LEASE_CERTIFICATE = 4,
+    /* same id. u16 enum reason: not_ready, certificate_unavailable, broker_unavailable, audit_unavailable; block
+     * detail: a sentence fragment for the record */
+    LEASE_CERTIFICATE_REFUSED = 5,
 };
 
 /*
@@ -37,8 +52,9 @@ enum {
  */
 enum {
     BROKER_SECRET_ADD =
-        1, /* fd to read the value from; u8 allow short, block name, block like (prefix) */
-    BROKER_SECRET_ROTATE = 2, /* fd; u8 allow short, block name */
+        1, /* fd to read the value from; u8 allow short, block name, block like (prefix), block PEM of a client
+              certificate, whose private key the value is (PEM); empty: a plain secret */
+    BROKER_SECRET_ROTATE = 2, /* fd; u8 allow short, block name, block PEM, as for add */
     BROKER_SECRET_REMOVE = 3, /* block name */
     BROKER_SECRET_LIST = 4,
     BROKER_SANDBOX_ADD =
@@ -55,13 +71,18 @@ enum {
 /* broker to control */
 enum {
     /* same id. u8 err (0 or -code); block text: on failure a sentence, else a JSON value: for SECRET_LIST an array of
-     * {name, like, version, created, rotated (when it ever was)}; for SANDBOX_LIST an array of {name, declared, registered, issued: [credentials], not_issued: [credentials]};
+     * {name, like, version, created, rotated (when it ever was), kind ("secret", "client certificate"), and of the latter subject,
+     * not_after, fingerprint}; for SANDBOX_LIST an array of {name, declared, registered, issued: [credentials], not_issued: [credentials]};
      * for SANDBOX_ADD {name, token, placeholders: [{credential, value}]}; for the others an object of what was done.
      * What changes the registry is answered once a generation with it is in use. */
     BROKER_DONE = 1,
 };
 
 /* Bodies of control's messages and of BROKER_DONE. */
-enum { BROKER_ASK_MAX = 512, BROKER_TEXT_MAX = 512 * 1024 };
+enum {
+    BROKER_ASK_MAX = 512,
+    BROKER_VALUE_MAX = BROKER_ASK_MAX + CERTIFICATE_PEM_MAX,
+    BROKER_TEXT_MAX = 512 * 1024
+};
 
 #endif

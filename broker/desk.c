@@ -43,11 +43,14 @@ struct desk {
 
 /* ---- jobs ---- */
 
-static struct job *job_new(struct desk *o, const struct request *r, uint32_t id) {
+/* Takes over what the request holds. */
+static struct job *job_new(struct desk *o, struct request *r, uint32_t id) {
     size_t most = o->whole ? JOBS_MAX : ATTACH_JOBS_MAX;
     struct job *j = o->n_jobs < most ? calloc(1, sizeof *j) : NULL;
-    if (!j)
+    if (!j) {
+        request_free(r);
         return NULL;
+    }
     *j = (struct job){.owner = o, .request = *r, .id = id, .next = o->jobs};
     buf_init(&j->answer, BROKER_TEXT_MAX);
     o->jobs = j;
@@ -68,6 +71,7 @@ static void job_free(struct job *j) {
     if (j->answer.p)
         secret_clear(j->answer.p, j->answer.cap);
     buf_free(&j->answer);
+    request_free(&j->request);
     free(j);
 }
 
@@ -259,8 +263,9 @@ static int take_request(void *ctx, struct channel *ch, struct message *m) {
     struct desk *o = ctx;
     struct request r;
     (void)ch;
-    if (action_read(m->type, m->body, &r) != 0)
-        return ERR_BAD;
+    int read = action_read(m->type, m->body, &r);
+    if (read != 0)
+        return read;
     struct job *j = job_new(o, &r, m->id);
     if (!j) {
         answer(o, m->id, ERR_LIMIT, VIEW("too many requests are in progress"));
@@ -268,13 +273,13 @@ static int take_request(void *ctx, struct channel *ch, struct message *m) {
     }
     int fd = m->fd;
     m->fd = -1;
-    int result = action_check(o->custody, &r, &j->answer);
+    int result = action_check(o->custody, &j->request, &j->answer);
     if (result != 0) {
         if (fd >= 0)
             evutil_closesocket(fd);
         job_end(j, result);
     } else if (r.type == BROKER_SECRET_LIST || r.type == BROKER_SANDBOX_LIST) {
-        job_end(j, action_list(o->custody, &r, &j->answer));
+        job_end(j, action_list(o->custody, &j->request, &j->answer));
     } else if (r.type == BROKER_VAULT_BACKUP) {
         start_backup(j, fd);
     } else if (fd >= 0) {
@@ -298,8 +303,8 @@ static int take_cancel(void *ctx, struct channel *ch, struct message *m) {
 }
 
 static const struct channel_rule control_rules[] = {
-    {BROKER_SECRET_ADD, CHANNEL_FD, BROKER_ASK_MAX, take_request, "secret add"},
-    {BROKER_SECRET_ROTATE, CHANNEL_FD, BROKER_ASK_MAX, take_request, "secret rotate"},
+    {BROKER_SECRET_ADD, CHANNEL_FD, BROKER_VALUE_MAX, take_request, "secret add"},
+    {BROKER_SECRET_ROTATE, CHANNEL_FD, BROKER_VALUE_MAX, take_request, "secret rotate"},
     {BROKER_SECRET_REMOVE, 0, BROKER_ASK_MAX, take_request, "secret remove"},
     {BROKER_SECRET_LIST, 0, BROKER_ASK_MAX, take_request, "secret list"},
     {BROKER_SANDBOX_ADD, 0, BROKER_ASK_MAX, take_request, "sandbox add"},

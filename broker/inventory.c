@@ -31,6 +31,25 @@ void inventory_free(struct inventory *v) {
 
 /* ---- secrets ---- */
 
+bool vault_secret_is_certificate(const struct vault_secret *s) {
+    return s->certificate.not_after != 0;
+}
+
+static void read_digest(struct reader *r, uint8_t out[DIGEST_SIZE]) {
+    struct view v = read_bytes(r, DIGEST_SIZE);
+    if (!r->bad)
+        memcpy(out, v.p, DIGEST_SIZE);
+}
+
+static int read_certificate(struct reader *r, struct sealed_secret *out) {
+    struct vault_certificate *c = &out->secret.certificate;
+    struct view subject = read_block(r, SUBJECT_SIZE - 1);
+    c->not_after = read_u64(r);
+    read_digest(r, c->fingerprint);
+    out->chain = read_block(r, CERTIFICATE_CHAIN_MAX);
+    return view_cstr(subject, c->subject, SUBJECT_SIZE) == 0 && c->not_after != 0 ? 0 : ERR_CRYPTO;
+}
+
 int inventory_read_secret(struct view body, struct sealed_secret *out) {
     struct reader r = reader_of(body);
     memset(out, 0, sizeof *out);
@@ -41,6 +60,8 @@ int inventory_read_secret(struct view body, struct sealed_secret *out) {
     struct view like = read_block(&r, LIKE_SIZE - 1);
     out->wrapped = read_block(&r, SEAL_WRAPPED_SIZE);
     out->box = read_block(&r, SECRET_MAX + SEAL_OVERHEAD);
+    if (r.rest.n > 0 && read_certificate(&r, out) != 0)
+        return ERR_CRYPTO;
     if (!read_done(&r) || view_cstr(like, out->secret.like, LIKE_SIZE) != 0)
         return ERR_CRYPTO;
     return 0;
@@ -54,6 +75,12 @@ void inventory_write_secret(const struct sealed_secret *s, struct buf *out) {
     buf_put_block(out, view_str(s->secret.like));
     buf_put_block(out, s->wrapped);
     buf_put_block(out, s->box);
+    if (!vault_secret_is_certificate(&s->secret))
+        return;
+    buf_put_block(out, view_str(s->secret.certificate.subject));
+    buf_put_u64(out, s->secret.certificate.not_after);
+    buf_put(out, view_of(s->secret.certificate.fingerprint, DIGEST_SIZE));
+    buf_put_block(out, s->chain);
 }
 
 static int add_secret(struct inventory *v, const struct row *r) {
@@ -89,12 +116,6 @@ void inventory_write_sandbox(const struct vault_sandbox *s, struct buf *out) {
         buf_put_u64(out, s->placeholders[i].secret_id);
         buf_put(out, view_of(s->placeholders[i].fingerprint, DIGEST_SIZE));
     }
-}
-
-static void read_digest(struct reader *r, uint8_t out[DIGEST_SIZE]) {
-    struct view v = read_bytes(r, DIGEST_SIZE);
-    if (!r->bad)
-        memcpy(out, v.p, DIGEST_SIZE);
 }
 
 static int read_placeholders(struct reader *r, struct vault_sandbox *s) {

@@ -5,7 +5,10 @@
  *
  *   STATE, ""       u32 schema, u64 counter, 32 bytes key check, 32 bytes digest
  *   SECRET, name    u64 id, u32 version, u64 created, u64 rotated (seconds),
- *                   block like, block wrapped data key, block box (broker/seal.h)
+ *                   block like, block wrapped data key, block box (broker/seal.h);
+ *                   of a client certificate, whose box has the digits of its key
+ *                   (base/client_key.h): block subject, u64 end (seconds),
+ *                   32 bytes fingerprint, block chain
  *   SANDBOX, name   u64 created, 32 bytes SHA-256 of the token, u16 n, n times:
  *                   block credential, u64 id of its secret, 32 bytes SHA-256 of the placeholder
  */
@@ -15,9 +18,16 @@
 #include "base/digest.h"
 #include "broker/store.h"
 
-enum { NAME_SIZE = 65, LIKE_SIZE = 61, PLACEHOLDERS_MAX = 1024 };
+enum { NAME_SIZE = 65, LIKE_SIZE = 61, SUBJECT_SIZE = 128, PLACEHOLDERS_MAX = 1024 };
 
 enum row_kind { ROW_STATE, ROW_SECRET, ROW_SANDBOX };
+
+/* What is told of a client certificate. */
+struct vault_certificate {
+    char subject[SUBJECT_SIZE]; /* RFC 4514, perhaps cut */
+    uint64_t not_after;         /* seconds since 1970; 0: it is none */
+    uint8_t fingerprint[DIGEST_SIZE];
+};
 
 struct vault_secret {
     char name[NAME_SIZE];
@@ -25,6 +35,7 @@ struct vault_secret {
     uint64_t id;          /* never used for another secret, not even of the same name */
     uint32_t version;     /* from 1, one more at each rotation */
     uint64_t created, rotated;
+    struct vault_certificate certificate;
 };
 
 struct vault_placeholder {
@@ -54,6 +65,8 @@ bool vault_name_is_good(struct view name);
 void inventory_free(struct inventory *v);
 /* Adds what a SECRET or SANDBOX row says. ERR_CRYPTO for one that no vault of ours wrote. ERR_MEMORY. */
 MUST_USE int inventory_add(struct inventory *v, const struct row *r);
+/* Whether it is a client certificate, and thus never put into a request. */
+bool vault_secret_is_certificate(const struct vault_secret *s);
 /* By exact name; NULL when there is none. */
 const struct vault_secret *inventory_secret(const struct inventory *v, struct view name);
 const struct vault_sandbox *inventory_sandbox(const struct inventory *v, struct view name);
@@ -63,8 +76,8 @@ bool inventory_has_twin(const struct inventory *v, enum row_kind kind, struct vi
 
 /* The sealed part of a SECRET row's body; views point into it. */
 struct sealed_secret {
-    struct vault_secret secret; /* without name */
-    struct view wrapped, box;
+    struct vault_secret secret;      /* without name */
+    struct view wrapped, box, chain; /* chain: of a client certificate */
 };
 MUST_USE int inventory_read_secret(struct view body, struct sealed_secret *out);
 void inventory_write_secret(const struct sealed_secret *s, struct buf *out);

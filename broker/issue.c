@@ -131,6 +131,8 @@ bool issue_covers(const struct inventory *v, struct view sandbox, struct view cr
     const struct vault_sandbox *s = inventory_sandbox(v, sandbox);
     const struct vault_secret *secret = inventory_secret(v, credential);
     bool covers = false;
+    if (secret && vault_secret_is_certificate(secret))
+        return false;
     for (size_t i = 0; s && secret && i < s->n; i++)
         covers |= view_equal(view_str(s->placeholders[i].credential), credential) &&
                   s->placeholders[i].secret_id == secret->id &&

@@ -1,6 +1,7 @@
 #include "broker/journal.h"
 
 #include "audit/stream.h"
+#include "base/digest.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -47,12 +48,12 @@ int journal_lease(struct journal *g, const struct journal_lease *lease) {
     bool lent = lease->reason == REASON_ALLOWED;
     record_begin(r, lent ? RECORD_EVENT : RECORD_DECISION, clock_wall(), clock_mono());
     if (lent) {
-        record_str(r, FIELD_EVENT, "lease");
+        record_str(r, FIELD_EVENT, lease->event);
         record_number(r, FIELD_VERSION, lease->version);
     } else {
         record_str(r, FIELD_VERDICT, "deny");
         record_str(r, FIELD_REASON, reason_info(lease->reason)->code);
-        record_str(r, FIELD_DETAIL, "lease refused");
+        record_str(r, FIELD_DETAIL, lease->detail ? lease->detail : "lease refused");
     }
     record_number(r, FIELD_LANE, lease->lane);
     record_number(r, FIELD_GENERATION, lease->generation);
@@ -60,6 +61,11 @@ int journal_lease(struct journal *g, const struct journal_lease *lease) {
     record_text(r, FIELD_CREDENTIAL, lease->credential);
     record_str(r, FIELD_HOST, lease->authority->host);
     record_number(r, FIELD_PORT, lease->authority->port);
+    if (lent && lease->certificate) {
+        char digits[2 * DIGEST_SIZE + 1];
+        hex_encode(view_of(lease->certificate, DIGEST_SIZE), digits);
+        record_str(r, FIELD_CLIENT_CERTIFICATE, digits);
+    }
     return write_out(g);
 }
 

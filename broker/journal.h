@@ -17,6 +17,9 @@ struct journal_lease {
     struct view sandbox, credential;
     const struct authority *authority;
     enum reason reason;
+    const char *event;          /* what is recorded when it was lent */
+    const char *detail;         /* when it was refused, beyond the reason; or NULL */
+    const uint8_t *certificate; /* the fingerprint of what was lent; NULL: a secret was */
 };
 
 struct journal_event {

@@ -37,6 +37,34 @@ enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
     return REASON_ALLOWED;
 }
 
+/* NULL: it may be shown. */
+static const char *unshown(const struct custody *c, const struct journal_lease *ask,
+                           uint64_t seconds) {
+    const struct vault_secret *s = inventory_secret(vault_inventory(c->vault), ask->credential);
+    if (!mandate_lane_has(c->mandate, ask->lane, ask->sandbox) ||
+        !policy_shows(c->mandate->policy, ask->sandbox, ask->credential, ask->authority))
+        return "the policy does not show the client certificate for this sandbox at this host";
+    if (!s)
+        return "the vault has no client certificate of that name: `exeat secret add`";
+    if (!vault_secret_is_certificate(s))
+        return "what the vault has under that name is no client certificate";
+    return seconds < s->certificate.not_after
+               ? NULL
+               : "the client certificate has expired: `exeat secret rotate`";
+}
+
+enum reason lend_judge_certificate(const struct custody *c, const struct journal_lease *ask,
+                                   uint64_t seconds, const char **detail) {
+    *detail = NULL;
+    if (!c->mandate || ask->generation != c->mandate->number)
+        return REASON_NOT_READY;
+    if (!c->vault)
+        return REASON_BROKER_UNAVAILABLE;
+    *detail = unshown(c, ask, seconds);
+    return *detail ? REASON_CERTIFICATE_UNAVAILABLE : REASON_ALLOWED;
+}
+
+/* fingerprint: NULL where there is none to be read. */
 static int read_ask(const struct message *m, struct journal_lease *ask, struct authority *authority,
                     const uint8_t **fingerprint) {
     struct reader r = reader_of(m->body);
@@ -45,7 +73,8 @@ static int read_ask(const struct message *m, struct journal_lease *ask, struct a
     ask->credential = read_block(&r, NAME_SIZE - 1);
     struct view host = read_block(&r, HOST_SIZE - 1);
     uint16_t port = read_u16(&r);
-    *fingerprint = read_bytes(&r, DIGEST_SIZE).p;
+    if (fingerprint)
+        *fingerprint = read_bytes(&r, DIGEST_SIZE).p;
     if (!read_done(&r) || authority_read(host, port, authority) != 0)
         return ERR_BAD;
     ask->authority = authority;
@@ -71,7 +100,7 @@ static void lend(const struct custody *c, struct channel *ch, const struct messa
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct lane *lane = ctx;
     struct custody *c = lane->lender->custody;
-    struct journal_lease ask = {.lane = lane->id};
+    struct journal_lease ask = {.lane = lane->id, .event = "lease"};
     struct authority authority;
     const uint8_t *fingerprint;
     struct buf secret;
@@ -97,10 +126,64 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+/* ---- one client certificate ---- */
+
+static void refuse_certificate(struct channel *ch, const struct message *m,
+                               const struct journal_lease *ask) {
+    struct buf *b = channel_begin(ch, LEASE_CERTIFICATE_REFUSED, m->id, m->generation);
+    buf_put_u16(b, (uint16_t)ask->reason);
+    buf_put_block(b, view_str(ask->detail ? ask->detail : ""));
+    channel_end(ch);
+}
+
+static int reveal_certificate(struct custody *c, struct journal_lease *ask, struct buf *chain,
+                              struct buf *digits) {
+    int result = vault_reveal(c->vault, ask->credential, digits, &ask->version);
+    if (result == 0)
+        result = vault_chain(c->vault, ask->credential, chain);
+    if (result == 0)
+        ask->certificate =
+            inventory_secret(vault_inventory(c->vault), ask->credential)->certificate.fingerprint;
+    else
+        log_warn("vault: %.*s cannot be read: %s", VIEW_ARG(ask->credential), err_text(result));
+    return result;
+}
+
+static int take_ask_certificate(void *ctx, struct channel *ch, struct message *m) {
+    struct lane *lane = ctx;
+    struct custody *c = lane->lender->custody;
+    struct journal_lease ask = {.lane = lane->id, .event = "certificate_lent"};
+    struct authority authority;
+    struct buf chain, digits;
+    if (read_ask(m, &ask, &authority, NULL) != 0)
+        return ERR_BAD;
+    buf_init(&chain, CERTIFICATE_CHAIN_MAX);
+    buf_init_secret(&digits, SECRET_MAX);
+    ask.reason = lend_judge_certificate(c, &ask, clock_wall() / 1000000000u, &ask.detail);
+    if (ask.reason == REASON_ALLOWED && reveal_certificate(c, &ask, &chain, &digits) != 0)
+        ask.reason = REASON_BROKER_UNAVAILABLE;
+    if (journal_lease(c->journal, &ask) != 0)
+        ask.reason = REASON_AUDIT_UNAVAILABLE;
+    if (ask.reason == REASON_ALLOWED) {
+        struct buf *b = channel_begin(ch, LEASE_CERTIFICATE, m->id, m->generation);
+        buf_put(b, view_of(ask.certificate, DIGEST_SIZE));
+        buf_put_block(b, buf_view(&chain));
+        buf_put_block(b, buf_view(&digits));
+        channel_end(ch);
+    } else {
+        refuse_certificate(ch, m, &ask);
+    }
+    ask.reason == REASON_ALLOWED ? c->lent++ : c->refused++;
+    buf_free(&chain);
+    buf_free(&digits);
+    return 0;
+}
+
 /* ---- lanes ---- */
 
 static const struct channel_rule lane_rules[] = {
     {LEASE_ASK, 0, 1024, take_ask, "lease ask"},
+    {LEASE_ASK_CERTIFICATE, 0, 1024, take_ask_certificate, "lease ask certificate"},
 };
 
 static void unlink_lane(struct lane *lane) {

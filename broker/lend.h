@@ -23,5 +23,8 @@ size_t lender_lanes(const struct lender *n);
 /* The decision alone: REASON_ALLOWED, or why not. */
 enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
                        const uint8_t fingerprint[DIGEST_SIZE]);
+/* The same of a client certificate, at this time; *detail: static, or NULL. */
+enum reason lend_judge_certificate(const struct custody *c, const struct journal_lease *ask,
+                                   uint64_t seconds, const char **detail);
 
 #endif

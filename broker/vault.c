@@ -223,7 +223,7 @@ const char *vault_refuses_value(struct view value, bool allow_short) {
 
 struct new_value {
     struct vault_secret secret;
-    struct view value;
+    struct view value, chain;
 };
 
 static int edit_value(struct vault *v, void *ctx) {
@@ -236,7 +236,7 @@ static int edit_value(struct vault *v, void *ctx) {
     buf_init(&body, BODY_MAX);
     int result = seal_envelope(v->keys, &label, n->value, &wrapped, &box);
     if (result == 0) {
-        struct sealed_secret sealed = {n->secret, buf_view(&wrapped), buf_view(&box)};
+        struct sealed_secret sealed = {n->secret, buf_view(&wrapped), buf_view(&box), n->chain};
         inventory_write_secret(&sealed, &body);
         result = buf_ok(&body)
                      ? store_put(v->store, &(struct row){ROW_SECRET, name, buf_view(&body)})
@@ -248,11 +248,10 @@ static int edit_value(struct vault *v, void *ctx) {
     return result;
 }
 
-int vault_add(struct vault *v, struct view name, struct view like, struct view value,
-              uint64_t now) {
-    struct new_value n = {{.id = v->counter + 1, .version = 1, .created = now, .rotated = now},
-                          value};
-    if (vault_refuses_value(value, true) || !vault_name_is_good(name) ||
+static int add(struct vault *v, struct view name, struct view like, struct new_value n) {
+    n.secret.id = v->counter + 1;
+    n.secret.version = 1;
+    if (vault_refuses_value(n.value, true) || !vault_name_is_good(name) ||
         view_cstr(name, n.secret.name, NAME_SIZE) != 0 ||
         view_cstr(like, n.secret.like, LIKE_SIZE) != 0)
         return ERR_BAD;
@@ -262,16 +261,41 @@ int vault_add(struct vault *v, struct view name, struct view like, struct view v
     return change(v, edit_value, &n);
 }
 
-int vault_rotate(struct vault *v, struct view name, struct view value, uint64_t now) {
+static int rotate(struct vault *v, struct view name, const struct vault_certificate *c,
+                  struct view chain, struct view value, uint64_t now) {
     const struct vault_secret *old = inventory_secret(&v->inventory, name);
     if (!old)
         return ERR_MISSING;
-    if (vault_refuses_value(value, true) || old->version == UINT32_MAX)
+    if (vault_refuses_value(value, true) || old->version == UINT32_MAX ||
+        vault_secret_is_certificate(old) != (c != NULL))
         return ERR_BAD;
-    struct new_value n = {*old, value};
+    struct new_value n = {*old, value, chain};
     n.secret.version++;
     n.secret.rotated = now;
+    if (c)
+        n.secret.certificate = *c;
     return change(v, edit_value, &n);
+}
+
+int vault_add(struct vault *v, struct view name, struct view like, struct view value,
+              uint64_t now) {
+    return add(v, name, like,
+               (struct new_value){.secret = {.created = now, .rotated = now}, .value = value});
+}
+
+int vault_add_certificate(struct vault *v, struct view name, const struct vault_certificate *c,
+                          struct view chain, struct view value, uint64_t now) {
+    struct new_value n = {{.created = now, .rotated = now, .certificate = *c}, value, chain};
+    return add(v, name, VIEW(""), n);
+}
+
+int vault_rotate(struct vault *v, struct view name, struct view value, uint64_t now) {
+    return rotate(v, name, NULL, (struct view){NULL, 0}, value, now);
+}
+
+int vault_rotate_certificate(struct vault *v, struct view name, const struct vault_certificate *c,
+                             struct view chain, struct view value, uint64_t now) {
+    return rotate(v, name, c, chain, value, now);
 }
 
 static int put_sandbox(struct vault *v, const struct vault_sandbox *s) {
@@ -356,6 +380,20 @@ int vault_reveal(struct vault *v, struct view name, struct buf *value, uint32_t 
     *version = secret->version;
     buf_free(&body);
     return result;
+}
+
+int vault_chain(struct vault *v, struct view name, struct buf *chain) {
+    const struct vault_secret *secret = inventory_secret(&v->inventory, name);
+    struct sealed_secret sealed;
+    struct buf body;
+    if (!secret)
+        return ERR_MISSING;
+    buf_init(&body, BODY_MAX);
+    int result = get_sealed(v, secret, &body, &sealed);
+    if (result == 0)
+        buf_put(chain, sealed.chain);
+    buf_free(&body);
+    return result == 0 && !buf_ok(chain) ? ERR_MEMORY : result;
 }
 
 /* ---- sandboxes ---- */

@@ -50,6 +50,15 @@ MUST_USE int vault_add(struct vault *v, struct view name, struct view like, stru
                        uint64_t now);
 /* ERR_MISSING */
 MUST_USE int vault_rotate(struct vault *v, struct view name, struct view value, uint64_t now);
+/* The same with a client certificate: value has the digits of its key, chain its DER. A secret stays of its kind: ERR_BAD. */
+MUST_USE int vault_add_certificate(struct vault *v, struct view name,
+                                   const struct vault_certificate *c, struct view chain,
+                                   struct view value, uint64_t now);
+MUST_USE int vault_rotate_certificate(struct vault *v, struct view name,
+                                      const struct vault_certificate *c, struct view chain,
+                                      struct view value, uint64_t now);
+/* Appends the chain of a client certificate. ERR_MISSING; ERR_CRYPTO as vault_reveal. */
+MUST_USE int vault_chain(struct vault *v, struct view name, struct buf *chain);
 /* Takes the secret's placeholders away from every sandbox too. ERR_MISSING */
 MUST_USE int vault_remove(struct vault *v, struct view name);
 /* Appends the value to a secret buffer. ERR_MISSING; ERR_CRYPTO when the row is not what was last written. */

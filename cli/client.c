@@ -130,7 +130,7 @@ static ssize_t send_some(int s, struct view v, int fd) {
 /* The descriptor goes with the first byte. */
 static int send_ask(int s, uint16_t type, struct view body, int fd) {
     struct buf b;
-    buf_init(&b, CHANNEL_HEADER_SIZE + CONTROL_ASK_MAX);
+    buf_init(&b, CHANNEL_HEADER_SIZE + CONTROL_VALUE_MAX);
     buf_put_u32(&b, (uint32_t)body.n);
     buf_put_u16(&b, type);
     buf_put_u16(&b, fd >= 0 ? HEADER_FD : 0);

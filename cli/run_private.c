@@ -222,7 +222,8 @@ static int add_secret(const struct run_private *p, const struct run_secret *s) {
     buf_init(&answer, BROKER_TEXT_MAX);
     buf_put_u8(&body, false);
     buf_put_block(&body, view_str(s->name));
-    buf_put_block(&body, VIEW(""));
+    buf_put_block(&body, VIEW("")); /* placeholders without a prefix */
+    buf_put_block(&body, VIEW("")); /* no client certificate */
     int code = client_ask_at(in(p, "control.sock"), CONTROL_SECRET_ADD, buf_view(&body), fd,
                              &answer, NULL);
     close(fd);

@@ -1,12 +1,18 @@
+#include "base/file.h"
+#include "base/secret.h"
 #include "cli/json_scan.h"
 #include "cli/list.h"
 #include "cli/options.h"
 #include "cli/source.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 struct secret_options {
-    const char *name, *like, *file;
+    const char *name, *like, *file, *certificate;
     bool allow_short;
 };
 
@@ -14,19 +20,71 @@ static int read_options(int argc, char **argv, bool with_like, struct secret_opt
     const struct option_spec specs[] = {
         {"--file", &o->file, NULL},
         {"--allow-short", NULL, &o->allow_short},
+        {"--client-certificate", &o->certificate, NULL},
         {with_like ? "--like" : NULL, &o->like, NULL},
         {NULL, NULL, NULL},
     };
     *o = (struct secret_options){.like = ""};
-    return options_read(argc, argv, specs, &o->name, 1);
+    int code = options_read(argc, argv, specs, &o->name, 1);
+    if (code == EXIT_YES && o->certificate && (o->allow_short || o->like[0]))
+        return cli_fail(EXIT_USAGE,
+                        "--client-certificate goes with neither --like nor --allow-short");
+    return code;
+}
+
+/* The chain is public and is read here; a key that stands in the same file is not for our eyes. */
+static int read_chain(const char *file, struct buf *out) {
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+    int result = file_read(fd, CERTIFICATE_PEM_MAX, out);
+    struct view text = buf_view(out);
+    if (result == ERR_LIMIT)
+        return cli_fail(EXIT_NO, "%s: more than %d bytes", file, CERTIFICATE_PEM_MAX);
+    if (result != 0)
+        return cli_fail(EXIT_NO, "%s: it cannot be read", file);
+    if (view_search(text, VIEW("PRIVATE KEY-----")) < text.n) {
+        secret_clear(out->p, out->cap);
+        return cli_fail(EXIT_NO,
+                        "%s: it holds a private key: name a file of certificates alone, and give "
+                        "the key by --file or standard input",
+                        file);
+    }
+    return text.n > 0 ? EXIT_YES : cli_fail(EXIT_NO, "%s: it is empty", file);
+}
+
+/* The block behind the name and the prefix: empty for a plain secret. */
+static int put_chain(const struct secret_options *o, struct buf *body) {
+    struct buf pem;
+    buf_init(&pem, 2 * CERTIFICATE_PEM_MAX);
+    int code = o->certificate ? read_chain(o->certificate, &pem) : EXIT_YES;
+    buf_put_block(body, buf_view(&pem));
+    buf_free(&pem);
+    return code;
+}
+
+/* Of a terminal one line is read. */
+static int check_source(const struct secret_options *o) {
+    bool standard = !o->file || strcmp(o->file, "-") == 0;
+    if (o->certificate && standard && isatty(STDIN_FILENO))
+        return cli_fail(EXIT_USAGE,
+                        "a private key has several lines: give it by --file or by a pipe");
+    return EXIT_YES;
 }
 
 /* Not an error: the policy may come later. */
-static void note_unlent(struct view answer, const char *name) {
+static void note_unlent(struct view answer, const struct secret_options *o) {
     struct view lent, member, nearest = {NULL, 0};
+    const char *name = o->name;
     if (!json_member(answer, "lent", &lent) || !view_equal(lent, VIEW("false")))
         return;
-    if (json_member(answer, "nearest", &member) && json_word(member, &nearest) && nearest.n > 0)
+    if (o->certificate)
+        fprintf(stderr,
+                "exeat: note: no service of the policy in use has `upstream client-certificate "
+                "%s`\n",
+                name);
+    else if (json_member(answer, "nearest", &member) && json_word(member, &nearest) &&
+             nearest.n > 0)
         fprintf(stderr,
                 "exeat: note: no service of the policy in use has a credential %s; "
                 "the nearest name is %.*s\n",
@@ -49,6 +107,8 @@ static int give(const struct cli *cli, uint16_t type, const struct secret_option
     struct buf text;
     char prompt[128];
     int fd = -1;
+    if (check_source(o) != EXIT_YES)
+        return EXIT_USAGE;
     snprintf(prompt, sizeof prompt, "value of %.64s (not shown): ", o->name);
     int code = source_open(o->file, prompt, &fd);
     if (code != EXIT_YES)
@@ -59,7 +119,7 @@ static int give(const struct cli *cli, uint16_t type, const struct secret_option
     if (code == EXIT_YES)
         tell(cli, buf_view(&text), o->name, done);
     if (code == EXIT_YES)
-        note_unlent(buf_view(&text), o->name);
+        note_unlent(buf_view(&text), o);
     buf_free(&text);
     return code;
 }
@@ -70,12 +130,14 @@ int command_secret_add(const struct cli *cli, int argc, char **argv) {
     int code = read_options(argc, argv, true, &o);
     if (code != EXIT_YES)
         return code;
-    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&body, CONTROL_VALUE_MAX);
     buf_put_u8(&body, o.allow_short);
     buf_put_block(&body, view_str(o.name));
     buf_put_block(&body, view_str(o.like));
-    code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ADD, &o, buf_view(&body), "added")
-                         : cli_fail(EXIT_USAGE, "the name or the prefix is too long");
+    code = put_chain(&o, &body);
+    if (code == EXIT_YES)
+        code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ADD, &o, buf_view(&body), "added")
+                             : cli_fail(EXIT_USAGE, "the name or the prefix is too long");
     buf_free(&body);
     return code;
 }
@@ -86,11 +148,13 @@ int command_secret_rotate(const struct cli *cli, int argc, char **argv) {
     int code = read_options(argc, argv, false, &o);
     if (code != EXIT_YES)
         return code;
-    buf_init(&body, CONTROL_ASK_MAX);
+    buf_init(&body, CONTROL_VALUE_MAX);
     buf_put_u8(&body, o.allow_short);
     buf_put_block(&body, view_str(o.name));
-    code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ROTATE, &o, buf_view(&body), "rotated")
-                         : cli_fail(EXIT_USAGE, "the name is too long");
+    code = put_chain(&o, &body);
+    if (code == EXIT_YES)
+        code = buf_ok(&body) ? give(cli, CONTROL_SECRET_ROTATE, &o, buf_view(&body), "rotated")
+                             : cli_fail(EXIT_USAGE, "the name is too long");
     buf_free(&body);
     return code;
 }
@@ -117,9 +181,15 @@ int command_secret_remove(const struct cli *cli, int argc, char **argv) {
 /* ---- the list ---- */
 
 static const struct list_column columns[] = {
-    {"NAME", "name", LIST_TEXT},       {"VERSION", "version", LIST_TEXT},
-    {"PREFIX", "like", LIST_TEXT},     {"CREATED", "created", LIST_TIME},
-    {"ROTATED", "rotated", LIST_TIME}, {NULL, NULL, LIST_TEXT},
+    {"NAME", "name", LIST_TEXT},
+    {"VERSION", "version", LIST_TEXT},
+    {"PREFIX", "like", LIST_TEXT},
+    {"CREATED", "created", LIST_TIME},
+    {"ROTATED", "rotated", LIST_TIME},
+    {"KIND", "kind", LIST_TEXT},
+    {"NOT AFTER", "not_after", LIST_TIME},
+    {"SUBJECT", "subject", LIST_TEXT},
+    {NULL, NULL, LIST_TEXT},
 };
 
 int command_secret_list(const struct cli *cli, int argc, char **argv) {

@@ -157,7 +157,7 @@ static void send_to_broker(struct client *k, struct message *m) {
     struct channel *broker = k->owner->broker;
     uint16_t type = (uint16_t)(m->type - CONTROL_FOR_BROKER);
     struct buf body;
-    buf_init(&body, BROKER_ASK_MAX);
+    buf_init(&body, BROKER_VALUE_MAX);
     buf_put_u32(&body, k->uid);
     buf_put(&body, m->body);
     if (m->fd >= 0)
@@ -188,8 +188,8 @@ static const struct channel_rule client_rules[] = {
     {CONTROL_RELOAD, 0, CONTROL_CONFIRMED, take_for_parent, "reload"},
     {CONTROL_STOP, 0, 0, take_for_parent, "stop"},
     {CONTROL_HEAD, 0, 0, take_for_parent, "head"},
-    {CONTROL_SECRET_ADD, CHANNEL_FD, CONTROL_ASK_MAX, take_for_broker, "secret add"},
-    {CONTROL_SECRET_ROTATE, CHANNEL_FD, CONTROL_ASK_MAX, take_for_broker, "secret rotate"},
+    {CONTROL_SECRET_ADD, CHANNEL_FD, CONTROL_VALUE_MAX, take_for_broker, "secret add"},
+    {CONTROL_SECRET_ROTATE, CHANNEL_FD, CONTROL_VALUE_MAX, take_for_broker, "secret rotate"},
     {CONTROL_SECRET_REMOVE, 0, CONTROL_ASK_MAX, take_for_broker, "secret remove"},
     {CONTROL_SECRET_LIST, 0, 0, take_for_broker, "secret list"},
     {CONTROL_SANDBOX_ADD, 0, CONTROL_ASK_MAX, take_for_broker, "sandbox add"},

@@ -37,10 +37,11 @@ enum {
 };
 
 enum {
-    CONTROL_ASK_MAX = 256,     /* a request's body */
-    CONTROL_CONFIRMED = 3,     /* bytes of "yes" */
-    CONTROL_CLIENTS_MAX = 16,  /* at once */
-    CONTROL_IDLE_SECONDS = 30, /* without a request */
+    CONTROL_ASK_MAX = 256,                                     /* a request's body */
+    CONTROL_VALUE_MAX = CONTROL_ASK_MAX + CERTIFICATE_PEM_MAX, /* that of add and rotate */
+    CONTROL_CONFIRMED = 3,                                     /* bytes of "yes" */
+    CONTROL_CLIENTS_MAX = 16,                                  /* at once */
+    CONTROL_IDLE_SECONDS = 30,                                 /* without a request */
     CONTROL_HEAD_SECONDS = 5,  /* for a head, which audit signs at once or not at all */
     CONTROL_ASK_SECONDS = 180, /* for an answer; longer than anything broker waits for */
 };

@@ -2,6 +2,7 @@
  * exeatd: the parent when it is called by the operator, one role when the parent executes it.
  */
 #include "audit/audit.h"
+#include "base/client_key.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "broker/broker.h"
@@ -71,6 +72,10 @@ static int run_role(const struct role_args *args, const char *config_file) {
         return usage(stderr);
     /* Libraries that would open files of the system later (gmtime_r: /etc/localtime) do so now. */
     tzset();
+    /* Before OpenSSL allocates for anybody else. */
+    bool has_keys = args->role == ROLE_BROKER || args->role == ROLE_EGRESS;
+    if (has_keys && client_key_start() != 0)
+        return 1;
     if (digest_start() != 0)
         return 1;
     return roles[args->role](args);

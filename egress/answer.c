@@ -411,6 +411,7 @@ static int read_more(struct exchange *ex) {
         buf_commit(&u->in, n);
         return 0;
     case TLS_WANT_READ:
+    case TLS_WANT_CERTIFICATE:
         return ERR_AGAIN;
     case TLS_WANT_WRITE:
         event_add(u->writable, NULL);

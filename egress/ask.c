@@ -26,9 +26,10 @@ uint32_t ask_new(struct lane *l, enum role of, uint64_t seconds,
     return a->id;
 }
 
-void *ask_take(struct lane *l, enum role of, uint32_t id) {
+void *ask_take(struct lane *l, enum role of, uint32_t id,
+               void (*lost)(struct lane *l, void *ctx, enum reason why)) {
     struct ask *a = table_get(&l->asks, id);
-    if (!a || a->of != of)
+    if (!a || a->of != of || a->lost != lost)
         return NULL;
     void *ctx = a->ctx;
     forget(l, a);

@@ -20,8 +20,12 @@ struct ask {
 /* Registers a question; the id goes into the message. 0 when out of memory. seconds from now. */
 uint32_t ask_new(struct lane *l, enum role of, uint64_t seconds,
                  void (*lost)(struct lane *l, void *ctx, enum reason why), void *ctx);
-/* The answer to id came from role `of`: gives ctx and forgets the ask. NULL when nobody asked (any more). */
-void *ask_take(struct lane *l, enum role of, uint32_t id);
+/*
+ * The answer to id came from role `of`: gives ctx and forgets the ask. NULL when nobody asked (any more), or asked something
+ * else: lost tells one kind of question from another.
+ */
+void *ask_take(struct lane *l, enum role of, uint32_t id,
+               void (*lost)(struct lane *l, void *ctx, enum reason why));
 /* The asker lost interest. */
 void ask_forget(struct lane *l, uint32_t id);
 /* Every ask to that role is lost. */

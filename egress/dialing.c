@@ -69,7 +69,7 @@ static void keep_text(char *out, size_t size, struct view v) {
 
 static struct dialing *answered(struct lane *l, uint32_t id, struct view address,
                                 struct view aliases) {
-    struct dialing *d = ask_take(l, ROLE_DIALER, id);
+    struct dialing *d = ask_take(l, ROLE_DIALER, id, on_lost);
     if (!d)
         return NULL;
     d->ask = 0;

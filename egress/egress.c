@@ -56,6 +56,8 @@ LANE(on_dial_refused, dialing_take_refused)
 LANE(on_lease, lease_take)
 LANE(on_lease_refused, lease_take_refused)
 LANE(on_lease_drop, lease_take_drop)
+LANE(on_certificate, certificate_take)
+LANE(on_certificate_refused, certificate_take_refused)
 LANE(on_inspected, inspection_take)
 #undef LANE
 
@@ -91,6 +93,9 @@ static const struct channel_rule broker_rules[] = {
     {LEASE, 0, LEASE_MAX, on_lease, "lease"},
     {LEASE_REFUSED, 0, 2, on_lease_refused, "lease refused"},
     {LEASE_DROP, 0, CREDENTIAL_NAME_MAX + 4, on_lease_drop, "lease drop"},
+    {LEASE_CERTIFICATE, 0, LEASE_MAX, on_certificate, "lease certificate"},
+    {LEASE_CERTIFICATE_REFUSED, 0, LEASE_REFUSED_MAX, on_certificate_refused,
+     "lease certificate refused"},
 };
 
 static const struct channel_rule inspect_rules[] = {

@@ -575,6 +575,7 @@ void exchange_not_connected(struct exchange *ex, struct upstream *u, enum reason
     if (u) {
         ex->trail.address = view_str(u->dialing.address);
         ex->trail.aliases = view_str(u->dialing.aliases);
+        ex->trail.client_certificate = view_str(u->shown);
     }
     exchange_refuse(ex, why, detail);
 }

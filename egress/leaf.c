@@ -181,7 +181,7 @@ int leaf_take(struct lane *l, struct message *m) {
     uint64_t not_after = read_u64(&r);
     if (!read_done(&r) || leaf.n == 0 || not_after == 0)
         return ERR_BAD;
-    struct leaf *f = ask_take(l, ROLE_CA, m->id);
+    struct leaf *f = ask_take(l, ROLE_CA, m->id, on_lost);
     if (!f)
         return 0;
     f->ask = 0;
@@ -229,7 +229,7 @@ int leaf_take_refused(struct lane *l, struct message *m) {
     uint16_t why = read_u16(&r);
     if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)
         return ERR_BAD;
-    struct leaf *f = ask_take(l, ROLE_CA, m->id);
+    struct leaf *f = ask_take(l, ROLE_CA, m->id, on_lost);
     if (!f)
         return 0;
     f->ask = 0;

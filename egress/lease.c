@@ -304,7 +304,7 @@ int lease_take(struct lane *l, struct message *m) {
     struct view secret = read_block(&r, SECRET_MAX);
     if (!read_done(&r) || secret.n == 0)
         return ERR_BAD;
-    struct lease *lease = ask_take(l, ROLE_BROKER, m->id);
+    struct lease *lease = ask_take(l, ROLE_BROKER, m->id, on_lost);
     if (!lease)
         return 0;
     lease->ask = 0;
@@ -344,7 +344,7 @@ int lease_take_refused(struct lane *l, struct message *m) {
     uint16_t why = read_u16(&r);
     if (!read_done(&r) || why == REASON_ALLOWED || why >= REASON_COUNT)
         return ERR_BAD;
-    struct lease *lease = ask_take(l, ROLE_BROKER, m->id);
+    struct lease *lease = ask_take(l, ROLE_BROKER, m->id, on_lost);
     if (!lease)
         return 0;
     lease->ask = 0;
@@ -365,6 +365,7 @@ int lease_take_drop(struct lane *l, struct message *m) {
         if (view_equal(view_str(lease->key.credential), credential) && buf_len(&lease->secret) > 0)
             lease_free(l, lease);
     }
+    upstream_recall(l, credential);
     return 0;
 }
 

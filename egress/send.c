@@ -450,6 +450,7 @@ static int record_allow(struct exchange *ex) {
     ex->trail.aliases = view_str(u->dialing.aliases);
     ex->trail.country = view_str(u->dialing.country);
     ex->trail.asn = view_str(u->dialing.asn);
+    ex->trail.client_certificate = view_str(u->shown);
     int result =
         ex->decided ? trail_again(ex->lane, &ex->trail) : trail_decide(ex->lane, &ex->trail, 0);
     ex->lane->observed += !ex->decided && ex->verdict.observed != REASON_ALLOWED;

@@ -218,6 +218,7 @@ static void put_request(struct record *r, const struct lane *l, const struct tra
     record_text(r, FIELD_ALIASES, t->aliases);
     record_text(r, FIELD_COUNTRY, t->country);
     record_text(r, FIELD_ASN, t->asn);
+    record_text(r, FIELD_CLIENT_CERTIFICATE, t->client_certificate);
     record_number(r, FIELD_LANE, l->id);
     record_number(r, FIELD_GENERATION, t->generation);
 }

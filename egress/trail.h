@@ -16,7 +16,8 @@ struct trail {
     const char *door; /* "connect", "http", "tls", "spliced", "socks", "transparent", "dns" */
     struct view
         meant; /* the address that a transparent client connected to, or a question was sent to */
-    struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn;
+    struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn,
+        client_certificate;
     const struct authority *authority;
     const struct target *target;
     const struct materials *materials;

@@ -1,5 +1,6 @@
 #include "egress/upstream.h"
 
+#include "base/digest.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "egress/exchange.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,6 +23,7 @@ enum { SESSIONS = sizeof((struct lane *)0)->sessions / sizeof(struct kept_sessio
 struct kept_session {
     struct upstream_key key;
     struct tls_session *session;
+    char shown[SHOWN_SIZE]; /* in the handshake that it is of */
 };
 
 static uint32_t hash_more(uint32_t h, const char *text) {
@@ -48,12 +51,15 @@ struct upstream_proof upstream_proof_of(const struct generation *g, const struct
     proof.pinned = pin != NULL;
     if (pin)
         memcpy(proof.pin, pin, sizeof proof.pin);
+    view_copy(view_head(service_upstream(s)->client_certificate, CREDENTIAL_NAME_MAX),
+              proof.certificate);
     return proof;
 }
 
 static bool same_proof(const struct upstream_proof *a, const struct upstream_proof *b) {
     return a->anchors == b->anchors && a->pinned == b->pinned &&
-           memcmp(a->pin, b->pin, sizeof a->pin) == 0;
+           memcmp(a->pin, b->pin, sizeof a->pin) == 0 &&
+           strcmp(a->certificate, b->certificate) == 0;
 }
 
 bool upstream_suits(const struct upstream *u, const struct generation *g, const struct service *s) {
@@ -87,17 +93,19 @@ static struct tls_session *session_for(struct lane *l, const struct upstream_key
     return NULL;
 }
 
-static void session_keep(struct lane *l, const struct upstream_key *key,
-                         struct tls_session *session) {
-    struct kept_session **slot = session_slot(l, key);
+static void session_keep(struct lane *l, const struct upstream *u) {
+    struct kept_session **slot = session_slot(l, &u->key);
+    struct tls_session *session = u->tls && !u->recalled ? tls_take_session(u->tls) : NULL;
     if (!session)
         return;
     session_forget(slot);
     *slot = calloc(1, sizeof **slot);
-    if (*slot)
-        **slot = (struct kept_session){*key, session};
-    else
+    if (!*slot) {
         tls_session_free(session);
+        return;
+    }
+    **slot = (struct kept_session){u->key, session, ""};
+    memcpy((*slot)->shown, u->shown, sizeof u->shown);
 }
 
 /* ---- the lists ---- */
@@ -168,6 +176,7 @@ void upstream_free(struct upstream *u) {
         unlink_idle(l, u);
     unlink_all(l, u);
     dialing_end(&u->dialing);
+    certificate_end(&u->certificate);
     if (u->readable)
         event_free(u->readable);
     if (u->writable)
@@ -300,12 +309,59 @@ static void connected(struct upstream *u) {
     exchange_connected(u->user, u);
 }
 
+/* What there is to tell of a client certificate, of this handshake or of the one that is resumed. */
+static void note_shown(struct upstream *u) {
+    const struct kept_session *kept = *session_slot(u->lane, &u->key);
+    if (tls_resumed(u->tls) && kept && same_key(&kept->key, &u->key))
+        memcpy(u->shown, kept->shown, sizeof u->shown);
+    else if (tls_was_asked(u->tls) && !u->shown[0])
+        strcpy(u->shown, "none");
+}
+
+static void handshake(struct upstream *u);
+
+static void on_certificate(void *ctx, const struct lent_certificate *c) {
+    struct upstream *u = ctx;
+    char digits[2 * DIGEST_SIZE + 1];
+    if (tls_show_certificate(u->tls, c->chain, c->digits) != 0) {
+        fail(u, REASON_CERTIFICATE_UNAVAILABLE, VIEW("the key is not that of the certificate"));
+        return;
+    }
+    hex_encode(c->fingerprint, digits);
+    snprintf(u->shown, sizeof u->shown, "%s %s", u->key.proof.certificate, digits);
+    event_add(u->readable, NULL);
+    handshake(u);
+}
+
+static void on_no_certificate(void *ctx, enum reason why, struct view detail) {
+    fail(ctx, why, detail);
+}
+
+/* Until it is there the upstream has nothing to say that would be read. */
+static void ask_certificate(struct upstream *u) {
+    event_del(u->readable);
+    event_del(u->writable);
+    u->certificate = (struct certificate_ask){.lane = u->lane,
+                                              .sandbox = u->key.sandbox,
+                                              .name = u->key.proof.certificate,
+                                              .authority = &u->key.authority,
+                                              .generation = u->key.generation,
+                                              .lent = on_certificate,
+                                              .failed = on_no_certificate,
+                                              .ctx = u};
+    certificate_start(&u->certificate);
+}
+
 static void handshake(struct upstream *u) {
     switch (tls_handshake(u->tls)) {
     case TLS_DONE:
+        note_shown(u);
         connected(u);
         return;
     case TLS_WANT_READ:
+        return;
+    case TLS_WANT_CERTIFICATE:
+        ask_certificate(u);
         return;
     case TLS_WANT_WRITE:
         event_add(u->writable, NULL);
@@ -376,6 +432,8 @@ static void on_dialled(void *ctx, int fd) {
         fail(u, REASON_TOO_MANY, VIEW("memory"));
         return;
     }
+    if (proof->certificate[0])
+        tls_offer_certificate(u->tls);
     u->state = UPSTREAM_HANDSHAKE;
     u->deadline = loop_now(l->loop) + lane_limit(l, LIMIT_UPSTREAM_HANDSHAKE) * SECOND;
     handshake(u);
@@ -418,9 +476,8 @@ void upstream_resume(struct upstream *u) {
 void upstream_release(struct upstream *u, bool reusable) {
     struct lane *l = u->lane;
     u->user = NULL;
-    if (u->tls)
-        session_keep(l, &u->key, tls_take_session(u->tls));
-    bool current = l->now && u->key.generation == l->now->number && !l->stopping;
+    session_keep(l, u);
+    bool current = !u->recalled && l->now && u->key.generation == l->now->number && !l->stopping;
     if (!reusable || u->ended || !current || buf_len(&u->in) > 0 ||
         lane_limit(l, LIMIT_POOL_SIZE) == 0 || (u->tls && tls_pending(u->tls))) {
         upstream_free(u);
@@ -451,6 +508,21 @@ void upstream_sweep(struct lane *l, uint64_t now) {
         /* That may have changed the list anywhere: from the beginning. */
         u = late ? l->upstreams : u->next;
     }
+}
+
+void upstream_recall(struct lane *l, struct view certificate) {
+    for (struct upstream *u = l->upstreams, *next; u; u = next) {
+        next = u->next;
+        if (!view_equal(view_str(u->key.proof.certificate), certificate))
+            continue;
+        u->recalled = true;
+        if (u->state == UPSTREAM_IDLE)
+            upstream_free(u);
+    }
+    for (size_t i = 0; i < SESSIONS; i++)
+        if (l->sessions[i] &&
+            view_equal(view_str(l->sessions[i]->key.proof.certificate), certificate))
+            session_forget(&l->sessions[i]);
 }
 
 void upstream_drop_idle(struct lane *l) {

@@ -6,6 +6,7 @@
 #ifndef EGRESS_UPSTREAM_H
 #define EGRESS_UPSTREAM_H
 
+#include "egress/certificate.h"
 #include "egress/dialing.h"
 #include "egress/identity.h"
 #include "egress/lane.h"
@@ -17,6 +18,7 @@ struct upstream_proof {
     struct tls_client *anchors; /* of the exchange's generation; NULL: those of all */
     bool pinned;
     uint8_t pin[TLS_PIN_SIZE];
+    char certificate[CREDENTIAL_NAME_MAX + 1]; /* what is shown to it when it asks; "": nothing */
 };
 
 struct upstream_key {
@@ -28,6 +30,9 @@ struct upstream_key {
     char credential[CREDENTIAL_NAME_MAX + 1]; /* "" when none is lent on it */
     struct upstream_proof proof;              /* of connections; leases are not told apart by it */
 };
+
+/* A name, SP, and a fingerprint in hexadecimal digits. */
+enum { SHOWN_SIZE = CREDENTIAL_NAME_MAX + 1 + 64 + 1 };
 
 enum upstream_state {
     UPSTREAM_DIALING,
@@ -48,12 +53,15 @@ struct upstream {
     struct buf in;  /* unread bytes of answers, decrypted */
     size_t touched; /* so many bytes of its memory have held any */
     struct event *readable, *writable;
-    uint64_t deadline;                          /* of the present phase, monotonic nanoseconds */
-    uint64_t started;                           /* when it was asked for */
-    struct dialing dialing;                     /* and what dialer said */
-    bool reused;                                /* has carried an exchange before this one */
-    bool ended;                                 /* the upstream closed its side */
-    struct upstream *newer, *older;             /* idle ones, by use */
+    uint64_t deadline;                  /* of the present phase, monotonic nanoseconds */
+    uint64_t started;                   /* when it was asked for */
+    struct dialing dialing;             /* and what dialer said */
+    struct certificate_ask certificate; /* for what is shown in the handshake */
+    char shown[SHOWN_SIZE];             /* its name and fingerprint; "none"; "": not asked */
+    bool recalled;                      /* it is of before a rotation: not for another exchange */
+    bool reused;                        /* has carried an exchange before this one */
+    bool ended;                         /* the upstream closed its side */
+    struct upstream *newer, *older;     /* idle ones, by use */
     struct upstream *idle_next, *idle_previous; /* idle ones of its bucket, newest first */
     struct upstream *next, *previous;           /* all */
 };
@@ -85,6 +93,9 @@ void upstream_resume(struct upstream *u);
 void upstream_release(struct upstream *u, bool reusable);
 /* Closes and frees in any state, without telling the user. */
 void upstream_free(struct upstream *u);
+
+/* The client certificate was rotated or removed: connections and sessions that it was shown on are not used again. */
+void upstream_recall(struct lane *l, struct view certificate);
 
 /* Once a second: deadlines of connecting and of idleness. */
 void upstream_sweep(struct lane *l, uint64_t now);

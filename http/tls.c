@@ -225,6 +225,8 @@ static enum tls_result result_of(struct tls *t, int returned) {
         return TLS_WANT_READ;
     case SSL_ERROR_WANT_WRITE:
         return TLS_WANT_WRITE;
+    case SSL_ERROR_WANT_X509_LOOKUP:
+        return TLS_WANT_CERTIFICATE;
     case SSL_ERROR_ZERO_RETURN:
         return TLS_EOF;
     default:

@@ -22,9 +22,10 @@ enum tls_result {
     TLS_DONE, /* did something: bytes, or the handshake is complete */
     TLS_WANT_READ,
     TLS_WANT_WRITE,
-    TLS_EOF,    /* close_notify was received */
-    TLS_CUT,    /* the connection ended without it */
-    TLS_FAILED, /* tls_error says why */
+    TLS_WANT_CERTIFICATE, /* tls_handshake only, after tls_offer_certificate */
+    TLS_EOF,              /* close_notify was received */
+    TLS_CUT,              /* the connection ended without it */
+    TLS_FAILED,           /* tls_error says why */
 };
 
 /*
@@ -83,6 +84,20 @@ void tls_client_free(struct tls_client *c);
  */
 struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
                         const uint8_t *pin, struct tls_session *session);
+/*
+ * Before the handshake: there is a certificate for an upstream that asks for one. When it does, and only once all that is
+ * asked of its own was verified (chain, name, pin, staple), tls_handshake gives TLS_WANT_CERTIFICATE until
+ * tls_show_certificate was called. Without this an upstream that asks is shown none.
+ */
+void tls_offer_certificate(struct tls *t);
+/*
+ * chain: DER, one after another, ours first; digits: of its key (base/client_key.h), in the arena, where OpenSSL's copy is as
+ * well, until the handshake is over. ERR_BAD: they do not belong together; ERR_MEMORY. A handshake in which the
+ * upstream takes no signature of such a key fails.
+ */
+MUST_USE int tls_show_certificate(struct tls *t, struct view chain, struct view digits);
+/* Whether the upstream asked for a certificate in this handshake. */
+bool tls_was_asked(const struct tls *t);
 /*
  * After a finished handshake: the newest session that was received and not yet taken, or NULL. (In TLS
  * 1.3 it comes with the first reads.) Holds at most an hour from the handshake in which the certificate was

@@ -1,3 +1,4 @@
+#include "base/client_key.h"
 #include "base/digest.h"
 #include "http/anchors.h"
 #include "http/staple.h"
@@ -46,13 +47,17 @@ static int verify(X509_STORE_CTX *ctx, void *arg) {
     return good;
 }
 
-/* We have none to show; that one was wanted explains what comes next. */
-static int on_certificate_request(SSL *ssl, X509 **certificate, EVP_PKEY **key) {
+static const char *unproved(const struct tls *t);
+
+/* Called again until it does not suspend. Where there is none to show, that one was wanted explains what comes next. */
+static int on_certificate_request(SSL *ssl, void *arg) {
     struct tls *t = SSL_get_app_data(ssl);
-    (void)certificate;
-    (void)key;
+    (void)arg;
     t->was_asked = true;
-    return 0;
+    if (!t->offers || t->shows)
+        return 1;
+    t->verify_error = unproved(t);
+    return t->verify_error ? 0 : -1;
 }
 
 const char *stream_client_error(const struct tls *t, unsigned long code) {
@@ -75,7 +80,7 @@ static bool set_verification(struct tls_client *c) {
     X509_VERIFY_PARAM *param = SSL_CTX_get0_param(c->ctx);
     SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER, NULL);
     SSL_CTX_set_cert_verify_callback(c->ctx, verify, c);
-    SSL_CTX_set_client_cert_cb(c->ctx, on_certificate_request);
+    SSL_CTX_set_cert_cb(c->ctx, on_certificate_request, NULL);
     X509_VERIFY_PARAM_set_hostflags(param, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
                                                X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     SSL_CTX_set_tlsext_status_type(c->ctx, TLSEXT_STATUSTYPE_ocsp);
@@ -218,16 +223,45 @@ static bool chain_has_pin(const struct tls *t) {
     return false;
 }
 
-/* A full handshake: the certificate was verified in it. */
-static enum tls_result check_full(struct tls *t) {
+static const char not_verified[] = "the upstream's certificate was not verified";
+
+static bool is_verified(const struct tls *t) {
+    return SSL_get_verify_result(t->ssl) == X509_V_OK;
+}
+
+/* What the library does not look for in the chain that it verified. NULL: nothing is missing. */
+static const char *unproved(const struct tls *t) {
+    if (!is_verified(t))
+        return not_verified;
     const char *revoked = revocation(t->ssl);
     if (revoked)
-        return stream_fail(t, revoked);
+        return revoked;
     if (t->pinned && !chain_has_pin(t))
-        return stream_fail(t,
-                           "no key in the upstream's chain is the one that `upstream pin` names");
+        return "no key in the upstream's chain is the one that `upstream pin` names";
+    return NULL;
+}
+
+/* What was shown is of no use any more: above all, the key. */
+static const char *end_showing(struct tls *t) {
+    int kind;
+    bool signed_with = SSL_get_signature_type_nid(t->ssl, &kind) == 1;
+    uint64_t end = t->shows ? seconds_of(X509_get0_notAfter(SSL_get_certificate(t->ssl))) : 0;
+    if (t->shows && end < t->fresh_until)
+        t->fresh_until = end;
+    SSL_certs_clear(t->ssl);
+    return t->shows && !signed_with
+               ? "the upstream takes no signature of a key like that of the client certificate"
+               : NULL;
+}
+
+/* A full handshake: the certificate was verified in it. */
+static enum tls_result check_full(struct tls *t) {
+    const char *why = unproved(t);
+    if (why)
+        return stream_fail(t, why);
     t->fresh_until = fresh_until(t->ssl);
-    return TLS_DONE;
+    why = end_showing(t);
+    return why ? stream_fail(t, why) : TLS_DONE;
 }
 
 enum tls_result stream_check_client(struct tls *t) {
@@ -236,9 +270,48 @@ enum tls_result stream_check_client(struct tls *t) {
     SSL_get0_alpn_selected(t->ssl, &protocol, &n);
     if (n > 0 && !view_equal(view_of(protocol, n), VIEW("http/1.1")))
         return stream_fail(t, "the upstream chose a protocol that was not offered");
-    if (SSL_get_verify_result(t->ssl) != X509_V_OK)
-        return stream_fail(t, "the upstream's certificate was not verified");
+    if (!is_verified(t))
+        return stream_fail(t, not_verified);
     return SSL_session_reused(t->ssl) ? TLS_DONE : check_full(t);
+}
+
+/* ---- a certificate of ours ---- */
+
+void tls_offer_certificate(struct tls *t) {
+    t->offers = true;
+}
+
+bool tls_was_asked(const struct tls *t) {
+    return t->was_asked;
+}
+
+static int add_above(SSL *ssl, const uint8_t *p, const uint8_t *end) {
+    while (p < end) {
+        X509 *x = d2i_X509(NULL, &p, end - p);
+        if (!x)
+            return ERR_BAD;
+        if (SSL_add0_chain_cert(ssl, x) != 1) {
+            X509_free(x);
+            return ERR_MEMORY;
+        }
+    }
+    return 0;
+}
+
+int tls_show_certificate(struct tls *t, struct view chain, struct view digits) {
+    const uint8_t *p = chain.p, *end = p + chain.n;
+    X509 *own = d2i_X509(NULL, &p, (long)chain.n);
+    EVP_PKEY *key = own ? client_key_new(X509_get0_pubkey(own), digits) : NULL;
+    int result =
+        key && SSL_use_certificate(t->ssl, own) == 1 && SSL_use_PrivateKey(t->ssl, key) == 1
+            ? add_above(t->ssl, p, end)
+            : ERR_BAD;
+    EVP_PKEY_free(key);
+    X509_free(own);
+    t->shows = result == 0;
+    if (!t->shows)
+        SSL_certs_clear(t->ssl);
+    return result;
 }
 
 /* ---- sessions ---- */

@@ -25,6 +25,7 @@ struct tls {
     /* client side */
     bool is_client;
     bool was_asked;           /* for a certificate of ours */
+    bool offers, shows;       /* there is one; it was given to ssl */
     const char *verify_error; /* static; what is wrong with the upstream's certificates */
     char name[256];           /* what sessions are for */
     bool pinned;              /* likewise */

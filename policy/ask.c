@@ -89,6 +89,28 @@ bool policy_lends(const struct policy *p, struct view sandbox, struct view crede
     return false;
 }
 
+bool policy_shows(const struct policy *p, struct view sandbox, struct view name,
+                  const struct authority *a) {
+    struct who who;
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    if (name.n == 0 || !who_find(p, sandbox, &who) || !judge_door(p, &who, true, a, &host).allow)
+        return false;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;)
+        if (service_covers_port(h->service, a->port) && who_reaches(&who, h->service) &&
+            view_equal(h->service->upstream.client_certificate, name))
+            return true;
+    return false;
+}
+
+bool policy_has_certificate(const struct policy *p, struct view name) {
+    const struct service *s = p->services;
+    while (s && !view_equal(s->upstream.client_certificate, name))
+        s = s->next;
+    return s != NULL;
+}
+
 static bool has_credential(const struct service *s, struct view name) {
     const struct credential *c = s->credentials;
     while (c && !view_equal(c->name, name))

@@ -22,25 +22,18 @@ static struct verdict refuse_at(enum reason reason, const struct service *s, str
 
 /* ---- the host ---- */
 
-/* What the data path does not do yet. A service that asks for it can be loaded, and reaches nothing. */
-static bool is_offered(const struct service *s) {
-    return s->upstream.client_certificate.n == 0;
-}
-
 /* The services that who has a grant at get this far towards an authority. */
 static enum reason door_of(const struct service *s, bool tls, uint16_t port) {
     if (!service_covers_port(s, port))
         return REASON_PORT_NOT_ALLOWED;
     if (!tls && s->tls != SERVICE_CLEAR)
         return REASON_CLEAR_NOT_ALLOWED;
-    return is_offered(s) ? REASON_ALLOWED : REASON_NOT_OFFERED;
+    return REASON_ALLOWED;
 }
 
 static int door_rank(enum reason r) {
     switch (r) {
     case REASON_ALLOWED:
-        return 4;
-    case REASON_NOT_OFFERED:
         return 3;
     case REASON_CLEAR_NOT_ALLOWED:
         return 2;
@@ -197,8 +190,7 @@ static bool on_nevers(void *ctx, const struct rule *rules) {
 }
 
 bool service_takes(const struct service *s, const struct request_facts *f) {
-    return (f->tls || s->tls == SERVICE_CLEAR) && service_allows_path(s, f->target) &&
-           is_offered(s);
+    return (f->tls || s->tls == SERVICE_CLEAR) && service_allows_path(s, f->target);
 }
 
 static void search_service(const struct policy *p, const struct service *s, struct search *search) {

@@ -174,10 +174,15 @@ size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox);
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i);
 /* Whether a service has this credential; if none has, *nearest is the name most like it (empty: no service has any). */
 bool policy_has_credential(const struct policy *p, struct view name, struct view *nearest);
+/* Whether a service shows the client certificate of this name. */
+bool policy_has_certificate(const struct policy *p, struct view name);
 /* Whether some service has this credential in a place of this kind. */
 bool policy_puts(const struct policy *p, struct view credential, enum place place);
 /* Whether the sandbox was granted an operation that uses this credential at this authority over TLS (broker's check). */
 bool policy_lends(const struct policy *p, struct view sandbox, struct view credential,
+                  const struct authority *a);
+/* Whether a service that the sandbox has a grant at shows the client certificate of this name at this authority (broker's check). */
+bool policy_shows(const struct policy *p, struct view sandbox, struct view name,
                   const struct authority *a);
 /* Whether the address class may be dialled for this service: public, or inside one of its ranges. METADATA needs a range of exactly that address. */
 bool service_permits_address(const struct service *s, const struct address *a);

@@ -157,6 +157,10 @@ static const struct reason_info infos[] = {
     TOLD(REASON_SECRET_UNFIT, "secret_unfit", 503,
          "The credential cannot be written where this service reads it",
          "Only the operator can help: the record says what about the secret does not fit."),
+    TOLD(REASON_CERTIFICATE_UNAVAILABLE, "certificate_unavailable", 503,
+         "The client certificate that this service wants to see cannot be shown",
+         "Only the operator can help: the record says whether it is missing, has expired or is not "
+         "for this sandbox."),
     TOLD(REASON_NOT_READY, "not_ready", 503, "No policy is in use yet",
          "Try again in a moment; if it lasts, the operator must look at the policy."),
 

@@ -61,8 +61,9 @@ enum reason {
     REASON_CA_UNAVAILABLE,
     REASON_DIALER_UNAVAILABLE,
     REASON_INSPECT_UNAVAILABLE,
-    REASON_SECRET_UNFIT, /* it cannot be spelled in the credential's place */
-    REASON_NOT_READY,    /* no generation is in use yet */
+    REASON_SECRET_UNFIT,            /* it cannot be spelled in the credential's place */
+    REASON_CERTIFICATE_UNAVAILABLE, /* the client certificate of the service cannot be shown */
+    REASON_NOT_READY,               /* no generation is in use yet */
     /* upstream: 502, 504 */
     REASON_NAME_NOT_RESOLVED,
     REASON_CONNECT_FAILED,

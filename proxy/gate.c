@@ -263,6 +263,7 @@ void gate_handshake(struct client *c) {
     case TLS_WANT_WRITE:
         wire_await_write(&c->wire);
         return;
+    case TLS_WANT_CERTIFICATE:
     case TLS_FAILED:
         say_failed(c, REASON_CLIENT_TLS, tls_error(c->wire.tls));
         client_drop(c);

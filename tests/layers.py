@@ -31,12 +31,12 @@ NEVER = {"cli": ["broker/broker.h", "ca/ca.h", "audit/audit.h"]}
 TLS = ["http/tls*", "http/anchors.[ch]", "http/staple.[ch]"]
 HOMES = [
     ("openssl/ssl.h", ["http/tls*"]),
-    ("openssl/x509*.h", TLS + ["ca/mint.c"]),
+    ("openssl/x509*.h", TLS + ["ca/mint.c", "broker/certificate.c"]),
     ("openssl/ocsp.h", TLS),
     ("openssl/ec.h", TLS + ["ca/mint.c"]),
     ("openssl/hmac.h", ["base/digest.c"]),
     ("openssl/pkcs12.h", ["cli/java_roots.c"]),
-    ("openssl/*", TLS + ["ca/mint.c", "cli/java_roots.c", "base/digest.c", "broker/seal.c", "audit/chain_head.c"]),
+    ("openssl/*", TLS + ["ca/mint.c", "cli/java_roots.c", "base/digest.c", "base/client_key.c", "broker/seal.c", "broker/certificate.c", "audit/chain_head.c"]),
     ("sqlite3.h", ["broker/store.c"]),
     ("ares.h", ["egress/resolver.c"]),
     ("maxminddb.h", ["egress/geography.c"]),

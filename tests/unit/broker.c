@@ -272,11 +272,12 @@ struct ask {
     uint16_t type;
     const char *name, *like;
     bool allow_short;
+    const char *pem;
 };
 
 static uint32_t send_ask(struct world *w, const struct ask *a, int fd) {
     struct buf b;
-    buf_init(&b, 1024);
+    buf_init(&b, 32 * 1024);
     buf_put_u32(&b, 1000);
     if (a->type == BROKER_SECRET_ADD || a->type == BROKER_SECRET_ROTATE)
         buf_put_u8(&b, a->allow_short);
@@ -284,6 +285,8 @@ static uint32_t send_ask(struct world *w, const struct ask *a, int fd) {
         buf_put_block(&b, view_str(a->name));
     if (a->type == BROKER_SECRET_ADD)
         buf_put_block(&b, view_str(a->like));
+    if (a->type == BROKER_SECRET_ADD || a->type == BROKER_SECRET_ROTATE)
+        buf_put_block(&b, view_str(a->pem ? a->pem : ""));
     if (fd >= 0)
         channel_send_fd(w->control.channel, a->type, ++w->next_id, 0, buf_view(&b), fd);
     else
@@ -318,12 +321,13 @@ static int ask_fd(struct world *w, const struct ask *a, int fd, struct view *tex
 }
 
 static int ask(struct world *w, uint16_t type, const char *name, struct view *text) {
-    return ask_fd(w, &(struct ask){type, name, "", false}, -1, text);
+    return ask_fd(w, &(struct ask){type, name, "", false, NULL}, -1, text);
 }
 
 static int give(struct world *w, uint16_t type, const char *name, const char *value,
                 struct view *text) {
-    return ask_fd(w, &(struct ask){type, name, "sk-", false}, memory_file(view_str(value)), text);
+    return ask_fd(w, &(struct ask){type, name, "sk-", false, NULL}, memory_file(view_str(value)),
+                  text);
 }
 
 static void add_all(struct world *w, char token[64], char placeholder[128]) {
@@ -576,7 +580,7 @@ static void ph_05_too_long_a_value_is_refused(void **state) {
 static void short_values_need_a_word(void **state) {
     struct world *w = *state;
     struct view text;
-    struct ask a = {BROKER_SECRET_ADD, "pin", "", true};
+    struct ask a = {BROKER_SECRET_ADD, "pin", "", true, NULL};
     assert_int_equal(ask_fd(w, &a, memory_file(VIEW("1234")), &text), 0);
 }
 
@@ -605,7 +609,7 @@ static void a_request_that_cannot_be_is_refused_with_a_sentence(void **state) {
         assert_int_equal(result, cases[i].result);
         assert_true(view_search(text, view_str(cases[i].says)) < text.n);
     }
-    struct ask like = {BROKER_SECRET_ADD, "more", "sk ant", false};
+    struct ask like = {BROKER_SECRET_ADD, "more", "sk ant", false, NULL};
     assert_int_equal(ask_fd(w, &like, memory_file(view_str(value_1)), &text), ERR_BAD);
 }
 
@@ -623,7 +627,7 @@ static void adding_a_sandbox_is_answered_only_when_it_is_in_use(void **state) {
     size_t before = w->control.n;
     assert_int_equal(give(w, BROKER_SECRET_ADD, "demo", value_1, &text), 0);
     before = w->control.n;
-    send_ask(w, &(struct ask){BROKER_SANDBOX_ADD, "worker", "", false}, -1);
+    send_ask(w, &(struct ask){BROKER_SANDBOX_ADD, "worker", "", false, NULL}, -1);
     settle(w);
     settle(w);
     assert_int_equal(w->control.n, before);
@@ -689,7 +693,7 @@ static void a_slow_pipe_does_not_stall_the_broker(void **state) {
     add_all(w, token, placeholder);
     assert_int_equal(pipe(fds), 0);
     size_t before = w->control.n;
-    send_ask(w, &(struct ask){BROKER_SECRET_ADD, "slow", "", false}, fds[0]);
+    send_ask(w, &(struct ask){BROKER_SECRET_ADD, "slow", "", false, NULL}, fds[0]);
     assert_int_equal(write(fds[1], "0123456789", 10), 10);
     settle(w);
     struct lease_ask a = right;
@@ -707,7 +711,7 @@ static void a_cancelled_request_reads_no_more(void **state) {
     struct view text;
     int fds[2];
     assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
-    uint32_t id = send_ask(w, &(struct ask){BROKER_SECRET_ADD, "slow", "", false}, fds[0]);
+    uint32_t id = send_ask(w, &(struct ask){BROKER_SECRET_ADD, "slow", "", false, NULL}, fds[0]);
     settle(w);
     channel_send(w->control.channel, BROKER_CANCEL, id, 0, VIEW(""));
     settle(w);
@@ -723,8 +727,8 @@ static void a_cancelled_request_reads_no_more(void **state) {
 static int backup(struct world *w) {
     struct view text;
     int fd = memfd_create("copy", MFD_CLOEXEC), given = dup(fd);
-    assert_int_equal(ask_fd(w, &(struct ask){BROKER_VAULT_BACKUP, NULL, "", false}, given, &text),
-                     0);
+    assert_int_equal(
+        ask_fd(w, &(struct ask){BROKER_VAULT_BACKUP, NULL, "", false, NULL}, given, &text), 0);
     lseek(fd, 0, SEEK_SET);
     return fd;
 }
@@ -737,8 +741,8 @@ static void a_backup_brings_a_secret_back(void **state) {
     int copy = backup(w);
     assert_int_equal(give(w, BROKER_SECRET_ROTATE, "demo", value_2, &text), 0);
     assert_int_equal(ask(w, BROKER_SANDBOX_REMOVE, "worker", &text), 0);
-    assert_int_equal(ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false}, copy, &text),
-                     0);
+    assert_int_equal(
+        ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false, NULL}, copy, &text), 0);
     assert_true(recorded(w, "vault_restored", ""));
     assert_true(view_search(text, VIEW("\"sandboxes_back\":[\"worker\"]")) < text.n);
     assert_true(view_search(text, VIEW("\"secrets_back\":[\"demo\"]")) < text.n);
@@ -752,7 +756,7 @@ static void a_bad_copy_is_refused_and_nothing_changes(void **state) {
     char token[64], placeholder[128];
     struct view text;
     add_all(w, token, placeholder);
-    assert_int_not_equal(ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false},
+    assert_int_not_equal(ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false, NULL},
                                 memory_file(VIEW("no copy")), &text),
                          0);
     assert_true(recorded(w, "vault_failed", ""));
@@ -766,7 +770,7 @@ static void a_rekeyed_vault_opens_with_the_new_key_after_a_restart(void **state)
     char token[64], placeholder[128];
     struct view text;
     add_all(w, token, placeholder);
-    struct ask rekey = {BROKER_VAULT_REKEY, NULL, "", false};
+    struct ask rekey = {BROKER_VAULT_REKEY, NULL, "", false, NULL};
     assert_int_equal(ask_fd(w, &rekey, memory_file(VIEW("short")), &text), ERR_BAD);
     assert_int_equal(ask_fd(w, &rekey, memory_file(VIEW(KEY_B)), &text), 0);
     stop(w);
@@ -824,8 +828,8 @@ static void ad_06_a_locked_vault_is_mended_by_a_copy(void **state) {
     struct lease_ask a = right;
     a.placeholder = placeholder;
     assert_refused(ask_lease(w, 0, &a), REASON_BROKER_UNAVAILABLE);
-    assert_int_equal(ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false}, copy, &text),
-                     0);
+    assert_int_equal(
+        ask_fd(w, &(struct ask){BROKER_VAULT_RESTORE, NULL, "", false, NULL}, copy, &text), 0);
     assert_lent(ask_lease(w, 0, &a), 1, value_1);
 }
 

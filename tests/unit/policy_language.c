@@ -727,10 +727,26 @@ static void guards_count_in_every_service_that_uses_them(void **state) {
           "service c { host c.test; operation all-of-it { * /** }\nexpect allow GET /x/hooks }\n");
 }
 
-static void what_is_not_offered_yet_reaches_nothing(void **state) {
+static void a_client_certificate_is_shown_for_who_has_a_grant_at_its_service_only(void **state) {
     (void)state;
-    loads(S "upstream client-certificate us\n" R0 " }\nsandbox s { grant a all }\n"
-            "expect deny as s GET https://a.test/ reason not_offered\n");
+    struct policy *p = load(S "upstream client-certificate us\n" R0 " }\n"
+                              "service b { host b.test; " R0 " }\n"
+                              "sandbox s { grant a all }\nsandbox t { grant b all }\n"
+                              "expect allow as s GET https://a.test/\n");
+    struct authority b_test = a_test, other_port = a_test;
+    strcpy(b_test.host, "b.test");
+    other_port.port = 8443;
+    assert_true(policy_has_certificate(p, VIEW("us")));
+    assert_false(policy_has_certificate(p, VIEW("them")));
+    assert_true(policy_shows(p, VIEW("s"), VIEW("us"), &a_test));
+    assert_false(policy_shows(p, VIEW("s"), VIEW("them"), &a_test));
+    assert_false(policy_shows(p, VIEW("s"), VIEW(""), &a_test));
+    assert_false(policy_shows(p, VIEW("s"), VIEW("us"), &b_test));
+    assert_false(policy_shows(p, VIEW("s"), VIEW("us"), &other_port));
+    assert_false(policy_shows(p, VIEW("t"), VIEW("us"), &a_test));
+    assert_false(policy_shows(p, VIEW("t"), VIEW("us"), &b_test));
+    assert_false(policy_shows(p, VIEW("nobody"), VIEW("us"), &a_test));
+    policy_free(p);
 }
 
 static void a_spliced_service_is_judged_by_its_host_and_lets_everything_pass(void **state) {
@@ -994,7 +1010,7 @@ int main(void) {
         cmocka_unit_test(grants_have_terms),
         cmocka_unit_test(guards_count_in_every_service_that_uses_them),
         cmocka_unit_test(a_spliced_service_is_judged_by_its_host_and_lets_everything_pass),
-        cmocka_unit_test(what_is_not_offered_yet_reaches_nothing),
+        cmocka_unit_test(a_client_certificate_is_shown_for_who_has_a_grant_at_its_service_only),
         cmocka_unit_test(a_credential_can_stand_in_a_body),
         cmocka_unit_test(a_segment_holds_a_credential_for_the_operations_that_use_it),
         cmocka_unit_test(countries_and_networks_match_what_is_known),

@@ -28,7 +28,7 @@ static const struct mode {
      ", with a second target"},
 };
 
-enum { MODES = sizeof modes / sizeof modes[0], METHOD_CLASSES_MAX = 64 };
+enum { MODES = sizeof modes / sizeof modes[0], METHOD_CLASSES_MAX = 64, RULES_A_LINE = 8 };
 
 /* What makes two differences one. */
 struct key {
@@ -70,10 +70,11 @@ struct diff {
     /* the place in hand */
     struct authority authority;
     struct side sides[2];
-    bool clear, observes, same_heads;
+    struct watched watched[2];
+    bool clear, observes, same_heads, bodies;
     struct path_words words;
     struct class_rule *rules;
-    size_t n_rules, n_allowing;
+    size_t n_rules, max_rules, n_allowing;
     uint64_t methods[METHOD_CLASSES_MAX];
     size_t n_methods;
 };
@@ -360,7 +361,8 @@ static bool concerns(const struct class_rule *r, uint64_t method) {
 
 /* From the i-th on, of one policy. */
 static size_t next_rule(const struct path_class *c, size_t i, bool newer, uint64_t method) {
-    while (i < c->n_rules && (c->rules[i]->newer != newer || !concerns(c->rules[i], method)))
+    while (i < c->n_rules &&
+           (c->rules[i]->mark || c->rules[i]->newer != newer || !concerns(c->rules[i], method)))
         i++;
     return i;
 }
@@ -411,13 +413,15 @@ static bool sample(struct diff *d, const struct path_class *c, uint64_t method) 
     samples_init(&d->samples);
     for (size_t i = 0; i < c->n_rules; i++) {
         const struct class_rule *r = c->rules[i];
-        if (!concerns(r, method))
+        if (r->mark || !concerns(r, method))
             continue;
         allowed = allowed || !r->widely;
         samples_add(&d->samples, r->rule);
         if (!r->widely && r->rule->service->body_limit != UINT64_MAX)
             samples_add_size(&d->samples, r->rule->service->body_limit);
     }
+    if (d->bodies)
+        samples_add_credential(&d->samples);
     return allowed;
 }
 
@@ -429,6 +433,7 @@ static void compare_class(struct diff *d, const struct path_class *c, uint64_t m
     if (!part_sandboxes_in_class(d, c, method_bit(a.trial.method)))
         return;
     bool allowed = sample(d, c, method_bit(a.trial.method)), root = c->path.n == 1;
+    samples_reduce(&d->samples, d->watched);
     for (size_t round = 0; allowed && !d->failed && samples_next(&d->samples, &round);) {
         samples_request(&d->samples, d->p[0], &d->requests[0]);
         samples_request(&d->samples, d->p[1], &d->requests[1]);
@@ -483,14 +488,74 @@ static void look_for_strangers(struct diff *d, const struct service *s) {
         not_whole(d, stranger_text);
 }
 
+/* The value of a credential is not sampled as something else, too. */
+static bool asks_for(const struct rule *r, struct view pointer) {
+    for (; r; r = r->next)
+        for (const struct condition *c = r->conditions; c; c = c->next)
+            if (c->kind == CONDITION_BODY && view_equal(c->name, pointer))
+                return true;
+    return false;
+}
+
 static void look_for_bodies(struct diff *d, const struct service *s) {
-    for (const struct credential *c = s->credentials; c; c = c->next)
-        if (place_is_in_body(c->place.place))
-            not_whole(d, "credentials in bodies are not compared");
+    for (int i = 0; i < 2; i++)
+        for (size_t k = 0; k < d->watched[i].n; k++) {
+            const struct credential_place *place = d->watched[i].at[k];
+            if (!place_is_in_body(place->place))
+                continue;
+            d->bodies = true;
+            bool asked = asks_for(s->nevers, place->name);
+            for (const struct operation *o = s->operations; o; o = o->next)
+                asked = asked || asks_for(o->rules, place->name);
+            if (asked)
+                not_whole(d, "a condition is on a credential in the body");
+        }
+}
+
+/* No request is tried with the same credential twice. */
+static void look_for_repeats(struct diff *d) {
+    const struct service *s[2] = {speaker(&d->sides[0]), speaker(&d->sides[1])};
+    for (const struct credential *c = s[0] ? s[0]->credentials : NULL; c && s[1]; c = c->next)
+        for (const struct credential *k = s[1]->credentials; k; k = k->next)
+            if (view_equal(c->name, k->name) && c->at_most != k->at_most)
+                not_whole(d, "a credential may stand in a request more or less often");
+}
+
+/* `grpc` is judged by the path. */
+static void mark_path(struct diff *d, const struct rule *r, struct view path) {
+    struct rule *mark = arena_alloc(&d->arena, sizeof *mark);
+    struct view text = arena_copy(&d->arena, path);
+    const char *why;
+    d->failed = d->failed || !mark || !text.p;
+    if (d->failed)
+        return;
+    *mark = (struct rule){.methods = r->methods, .any_method = r->any_method};
+    if (path_pattern_parse(text, false, &mark->path, &why) != 0)
+        not_whole(d, "a gRPC method is no path");
+    else if (d->n_rules == d->max_rules)
+        not_whole(d, "there are more gRPC lines than are compared");
+    else
+        d->rules[d->n_rules++] = (struct class_rule){.rule = mark, .mark = true};
+}
+
+static void mark_grpc(struct diff *d, const struct rule *r) {
+    for (const struct condition *c = r->conditions; c; c = c->next) {
+        struct buf all;
+        if (c->kind != CONDITION_GRPC)
+            continue;
+        buf_init(&all, c->name.n + 2);
+        buf_put(&all, c->name);
+        if (view_ends(c->name, VIEW("/"))) {
+            mark_path(d, r, view_head(c->name, c->name.n - 1));
+            buf_put_str(&all, "**");
+        }
+        mark_path(d, r, buf_view(&all));
+        buf_free(&all);
+    }
 }
 
 static void gather_words(struct diff *d) {
-    d->clear = false;
+    d->clear = d->bodies = false;
     d->words = (struct path_words){false, false};
     for (int i = 0; i < 2; i++)
         for (size_t k = 0; k < d->sides[i].n; k++) {
@@ -519,6 +584,8 @@ static void gather_rules(struct diff *d) {
             for (const struct operation *o = s->operations; o; o = o->next)
                 add_rules(d, o->rules, line);
         }
+    for (size_t i = 0, n = d->n_rules; i < n; i++)
+        mark_grpc(d, d->rules[i].rule);
 }
 
 /* Methods that no rule tells apart are one class. */
@@ -539,12 +606,15 @@ static void compare_place(struct diff *d) {
     struct path_classes classes;
     for (int i = 0; i < 2; i++)
         find_side(d, i);
+    for (int i = 0; i < 2; i++)
+        policy_watch(d->p[i], &d->authority, &d->watched[i]);
     compare_reach(d);
     d->observes = observes(d);
     d->same_heads = sides_same(d, service_head_same);
     if (!part_sandboxes(d))
         return;
     gather_words(d);
+    look_for_repeats(d);
     gather_rules(d);
     if (d->n_allowing == 0 && !d->observes)
         return;
@@ -612,8 +682,8 @@ static int find_somebodies(struct diff *d) {
 }
 
 static int begin(struct diff *d) {
-    size_t rules = d->p[0]->n_rules + d->p[1]->n_rules;
-    d->rules = arena_array(&d->arena, 2 * rules + 1, sizeof *d->rules);
+    d->max_rules = RULES_A_LINE * (d->p[0]->n_rules + d->p[1]->n_rules) + 1;
+    d->rules = arena_array(&d->arena, d->max_rules, sizeof *d->rules);
     d->keys = arena_array(&d->arena, DIFFERENCES_MAX, sizeof *d->keys);
     if (!d->rules || !d->keys || diff_hosts_find(d->p, &d->arena, &d->hosts) != 0 ||
         diff_sandboxes_find(d->p, &d->arena, &d->sandboxes) != 0)

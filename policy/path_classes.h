@@ -13,6 +13,7 @@ struct class_rule {
     const struct rule *rule;
     bool widely;
     bool decoded; /* an encoded slash parts segments */
+    bool mark;    /* no line: it only parts paths */
     bool newer;   /* which policy it is of; only carried along */
 };
 

@@ -4,6 +4,7 @@
 
 void samples_init(struct samples *s) {
     s->arena = (struct arena){.chunks = NULL};
+    s->rules = NULL;
     s->n = 0;
     s->whole = true;
     s->failed = false;
@@ -35,6 +36,7 @@ static struct subject *find_subject(struct samples *s, enum subject_kind kind, s
 
 static bool same_sample(const struct sample *a, const struct sample *b) {
     if (a->form != b->form || !view_equal(a->text, b->text) || a->type != b->type ||
+        !view_equal(a->second, b->second) || a->second_type != b->second_type ||
         a->size != b->size || a->graphql != b->graphql || a->n_names != b->n_names ||
         !view_equal(a->tool, b->tool))
         return false;
@@ -88,34 +90,73 @@ static struct view fill_glob(struct samples *s, struct view glob, struct view te
 static void add_value(struct samples *s, struct subject *to, enum body_type type,
                       struct view text) {
     add(s, to, (struct sample){.form = SAMPLE_VALUE, .type = type, .text = text});
-    add(s, to, (struct sample){.form = SAMPLE_TWICE, .type = type, .text = text});
+    add(s, to,
+        (struct sample){.form = SAMPLE_TWICE,
+                        .type = type,
+                        .text = text,
+                        .second = VIEW("zq9twice"),
+                        .second_type = BODY_STRING});
     add(s, to, (struct sample){.form = SAMPLE_ALIKE, .type = type, .text = text});
 }
 
 static void add_types(struct samples *s, struct subject *to) {
     add_value(s, to, BODY_BOOLEAN, VIEW("true"));
+    add_value(s, to, BODY_BOOLEAN, VIEW("false"));
     add_value(s, to, BODY_NUMBER, VIEW("70007"));
     add_value(s, to, BODY_NULL, to->kind == SUBJECT_BODY ? VIEW("") : VIEW("null"));
+    if (to->kind != SUBJECT_BODY)
+        return;
+    add_value(s, to, BODY_ARRAY, (struct view){NULL, 0});
+    add_value(s, to, BODY_OBJECT, (struct view){NULL, 0});
+    add_value(s, to, BODY_TEXT, VIEW("true"));
+    add_value(s, to, BODY_TEXT, VIEW("false"));
+    add_value(s, to, BODY_TEXT, VIEW("70007"));
+    add_value(s, to, BODY_TEXT, VIEW("null"));
+    add_value(s, to, BODY_TEXT, VIEW(""));
+}
+
+/* A text; in a body also as the field of a form, which has no type of its own. */
+static void add_text(struct samples *s, struct subject *to, struct view text) {
+    add_value(s, to, BODY_STRING, text);
+    if (to->kind == SUBJECT_BODY)
+        add_value(s, to, BODY_TEXT, text);
 }
 
 static void add_glob(struct samples *s, struct subject *to, struct view glob) {
     struct view full = fill_glob(s, glob, VIEW("zq9"));
-    add_value(s, to, BODY_STRING, full);
-    add_value(s, to, BODY_STRING, other_case(s, full));
-    add_value(s, to, BODY_STRING, fill_glob(s, glob, VIEW("")));
+    add_text(s, to, full);
+    add_text(s, to, other_case(s, full));
+    add_text(s, to, fill_glob(s, glob, VIEW("")));
+    if (to->kind == SUBJECT_BODY)
+        add_types(s, to);
 }
 
 /* What two globs have in common is sampled only where one of them is a value that the other matches. */
 static void check_globs(struct samples *s, const struct subject *to, struct view glob) {
     size_t matched = 0;
     for (size_t i = 0; i < to->n; i++)
-        matched += to->at[i].form == SAMPLE_VALUE && glob_match(glob, to->at[i].text);
+        matched += to->at[i].form == SAMPLE_VALUE && to->at[i].type != BODY_TEXT &&
+                   glob_match(glob, to->at[i].text);
     s->whole = s->whole && matched <= 2;
+}
+
+/* Another one of the same number. */
+static void add_spelling(struct samples *s, struct subject *to, struct view number) {
+    bool whole = view_find(number, '.') == number.n, plain = view_find(number, 'e') == number.n;
+    struct buf out;
+    buf_init(&out, number.n + 2);
+    buf_put(&out, plain ? number : other_case(s, number));
+    if (plain)
+        buf_put_str(&out, whole ? ".0" : "0");
+    struct view spelling = copy_of(s, buf_view(&out));
+    buf_free(&out);
+    add_value(s, to, BODY_NUMBER, spelling);
+    add_text(s, to, spelling);
 }
 
 static void add_test(struct samples *s, struct subject *to, const struct test *test) {
     bool typed = to->kind == SUBJECT_BODY;
-    add_value(s, to, BODY_STRING, VIEW("zq9"));
+    add_text(s, to, VIEW("zq9"));
     switch (test->kind) {
     case TEST_PRESENT:
         return;
@@ -132,9 +173,11 @@ static void add_test(struct samples *s, struct subject *to, const struct test *t
     for (size_t i = 0; i < test->n_values; i++) {
         const struct test_value *v = &test->values[i];
         add_value(s, to, typed ? v->type : BODY_STRING, v->text);
-        add_value(s, to, BODY_STRING, v->text);
+        add_text(s, to, v->text);
         if (v->type == BODY_STRING)
-            add_value(s, to, BODY_STRING, other_case(s, v->text));
+            add_text(s, to, other_case(s, v->text));
+        else if (v->type == BODY_NUMBER)
+            add_spelling(s, to, v->text);
     }
     if (typed)
         add_types(s, to);
@@ -235,6 +278,24 @@ static void add_mark(struct samples *s, enum subject_kind kind) {
         add(s, to, (struct sample){.form = SAMPLE_VALUE});
 }
 
+static void add_media_types(struct samples *s, const char *const *types, size_t n) {
+    struct subject *to = find_subject(s, SUBJECT_TYPE, (struct view){NULL, 0});
+    for (size_t i = 0; to && i < n; i++)
+        add(s, to, (struct sample){.form = SAMPLE_VALUE, .text = view_str(types[i])});
+}
+
+void samples_add_credential(struct samples *s) {
+    static const char *const types[] = {"application/json", "application/x-www-form-urlencoded"};
+    add_media_types(s, types, 2);
+    add_mark(s, SUBJECT_UNREADABLE);
+}
+
+/* The path is a matter of path classes. */
+static void add_grpc_types(struct samples *s) {
+    static const char *const types[] = {"application/grpc", "application/grpc+zq9", "zq9/zq9"};
+    add_media_types(s, types, 3);
+}
+
 static void add_condition(struct samples *s, const struct condition *c) {
     switch (c->kind) {
     case CONDITION_QUERY:
@@ -264,12 +325,18 @@ static void add_condition(struct samples *s, const struct condition *c) {
         add_mark(s, SUBJECT_UPGRADE);
         return;
     case CONDITION_GRPC:
-        s->whole = false; /* by path and content type, which are not sampled together */
+        add_grpc_types(s);
         return;
     }
 }
 
 void samples_add(struct samples *s, const struct rule *r) {
+    struct sampled_rule *added = arena_alloc(&s->arena, sizeof *added);
+    s->failed = s->failed || !added;
+    if (!added)
+        return;
+    *added = (struct sampled_rule){r, s->rules};
+    s->rules = added;
     for (const struct condition *c = r->conditions; c; c = c->next)
         add_condition(s, c);
 }

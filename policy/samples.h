@@ -10,7 +10,7 @@
 
 #include "policy/rules.h"
 
-enum { SUBJECTS_MAX = 32, SAMPLES_OF_SUBJECT = 256, SAMPLE_FIELDS = 64, COMBINATIONS_MAX = 4096 };
+enum { SUBJECTS_MAX = 32, SAMPLES_OF_SUBJECT = 1024, SAMPLE_FIELDS = 64, COMBINATIONS_MAX = 4096 };
 
 enum subject_kind {
     SUBJECT_QUERY,
@@ -22,20 +22,21 @@ enum subject_kind {
     SUBJECT_GRAPHQL,
     SUBJECT_RPC,
     SUBJECT_UPGRADE,
+    SUBJECT_UNREADABLE, /* a body in which nobody can tell what stands where */
 };
 
 enum sample_form {
     SAMPLE_ABSENT,
     SAMPLE_VALUE,
-    SAMPLE_TWICE,   /* this value, and another one */
-    SAMPLE_ALIKE,   /* under a name that some servers take for it */
+    SAMPLE_TWICE,   /* this value, and a second one */
+    SAMPLE_ALIKE,   /* under a name that some servers take for it; perhaps a second one, too */
     SAMPLE_UNCLEAR, /* of a body: it can be read in two ways */
 };
 
 struct sample {
     enum sample_form form;
-    struct view text;
-    enum body_type type;
+    struct view text, second; /* second without a pointer: there is none */
+    enum body_type type, second_type;
     uint64_t size;
     enum graphql_kind graphql;
     const struct view *names; /* root fields, or methods of calls */
@@ -50,8 +51,14 @@ struct subject {
     size_t n, chosen;
 };
 
+struct sampled_rule {
+    const struct rule *rule;
+    struct sampled_rule *next;
+};
+
 struct samples {
     struct arena arena;
+    struct sampled_rule *rules;
     struct subject at[SUBJECTS_MAX];
     size_t n;
     bool whole, failed;
@@ -62,6 +69,13 @@ void samples_init(struct samples *s);
 void samples_add(struct samples *s, const struct rule *r);
 /* Adds lengths of bodies up to the limit and beyond. */
 void samples_add_size(struct samples *s, uint64_t limit);
+/* Adds bodies that matter where a credential may stand in one: of the types that can hold it, and one that reads in two ways. */
+void samples_add_credential(struct samples *s);
+/*
+ * Leaves one sample of those that no condition tells apart, where nothing else does: they are no credentials to
+ * who watches these places. After all were added, before the first is chosen.
+ */
+void samples_reduce(struct samples *s, const struct watched watched[2]);
 /* Chooses the next combination; false when all were chosen (`whole` is false if not each of them). Begins with all absent. */
 bool samples_next(struct samples *s, size_t *round);
 void samples_free(struct samples *s);
@@ -79,7 +93,10 @@ struct sample_request {
     struct body_facts facts;
 };
 
-/* A body with values has a byte where no length was chosen. The facts are those that the policy's pointers lead to. */
+/*
+ * A body with values has a byte where no length was chosen. The facts are those that the policy's pointers lead
+ * to; without a policy they are of pointer 0.
+ */
 void samples_request(const struct samples *s, const struct policy *p, struct sample_request *out);
 /* What of it is not in the URL, as words for a person: "header 'a: b' type a/b body /x \"1\"". */
 void samples_write(const struct samples *s, struct buf *out);

@@ -34,8 +34,8 @@ static void put_query(struct buf *out, const struct subject *s) {
         name = view_of(memory, name.n);
     }
     put_parameter(out, name, sample->text);
-    if (sample->form == SAMPLE_TWICE)
-        put_parameter(out, name, VIEW("zq9twice"));
+    if (sample->second.p)
+        put_parameter(out, name, sample->second);
 }
 
 /* ---- fields ---- */
@@ -50,15 +50,15 @@ static void put_header(struct sample_request *out, const struct subject *s) {
     if (sample->form == SAMPLE_ABSENT || sample->form == SAMPLE_ALIKE)
         return;
     add_field(out, s->name, sample->text);
-    if (sample->form == SAMPLE_TWICE)
-        add_field(out, s->name, VIEW("zq9twice"));
+    if (sample->second.p)
+        add_field(out, s->name, sample->second);
 }
 
 /* ---- the body ---- */
 
 static uint16_t pointer_in(const struct policy *p, struct view name) {
     size_t i = 0;
-    while (i < p->n_pointers && !view_equal(p->pointers[i], name))
+    while (p && i < p->n_pointers && !view_equal(p->pointers[i], name))
         i++;
     return (uint16_t)i;
 }
@@ -75,9 +75,9 @@ static void put_values(struct sample_request *out, const struct subject *s,
     if (sample->form == SAMPLE_ABSENT || sample->form == SAMPLE_UNCLEAR)
         return;
     out->values[f->n_values++] = value;
-    value.value = VIEW("zq9twice");
-    value.type = BODY_STRING;
-    if (sample->form == SAMPLE_TWICE)
+    value.value = sample->second;
+    value.type = sample->second_type;
+    if (sample->second.p)
         out->values[f->n_values++] = value;
 }
 
@@ -97,7 +97,8 @@ static void put_content(struct sample_request *out, const struct subject *s) {
 }
 
 static bool says_content(const struct subject *s) {
-    return (s->kind == SUBJECT_BODY || s->kind == SUBJECT_GRAPHQL || s->kind == SUBJECT_RPC) &&
+    return (s->kind == SUBJECT_BODY || s->kind == SUBJECT_UNREADABLE ||
+            s->kind == SUBJECT_GRAPHQL || s->kind == SUBJECT_RPC) &&
            s->chosen != 0;
 }
 
@@ -132,6 +133,9 @@ static void put_subject(struct sample_request *out, const struct subject *s,
     case SUBJECT_UPGRADE:
         out->websocket = s->chosen != 0;
         return;
+    case SUBJECT_UNREADABLE:
+        out->facts.unclear = out->facts.unclear || s->chosen != 0;
+        return;
     }
 }
 
@@ -148,20 +152,16 @@ void samples_request(const struct samples *s, const struct policy *p, struct sam
         out->length = 1;
     out->has_facts = out->length > 0;
     out->facts.size = out->length;
+    out->facts.read = true;
     out->facts.values = out->values;
 }
 
 /* ---- for a person ---- */
 
 static const char *form_word(const struct sample *s) {
-    switch (s->form) {
-    case SAMPLE_TWICE:
-        return " and another value";
-    case SAMPLE_ALIKE:
+    if (s->form == SAMPLE_ALIKE)
         return " (in a name that is read alike)";
-    default:
-        return "";
-    }
+    return s->second.p ? " and another value" : "";
 }
 
 static void write_names(struct buf *out, const struct sample *s) {
@@ -171,12 +171,23 @@ static void write_names(struct buf *out, const struct sample *s) {
         buf_printf(out, " of the tool %.*s", VIEW_ARG(s->tool));
 }
 
+static void write_value(struct buf *out, const struct subject *s, const struct sample *sample) {
+    buf_printf(out, ", in the body %.*s = ", VIEW_ARG(s->name));
+    if (sample->type == BODY_ARRAY)
+        buf_put_str(out, "[...]");
+    else if (sample->type == BODY_OBJECT)
+        buf_put_str(out, "{...}");
+    else
+        buf_printf(out, "'%.*s'", VIEW_ARG(sample->text));
+    buf_printf(out, "%s%s", sample->type == BODY_TEXT ? " of a form" : "", form_word(sample));
+}
+
 static void write_subject(struct buf *out, const struct subject *s) {
     static const char *const graphql[] = {"query", "mutation", "subscription"};
     const struct sample *sample = chosen(s);
     if (s->chosen == 0)
         return;
-    if (sample->form == SAMPLE_UNCLEAR) {
+    if (sample->form == SAMPLE_UNCLEAR || s->kind == SUBJECT_UNREADABLE) {
         buf_put_str(out, ", a body that reads in two ways");
         return;
     }
@@ -192,8 +203,7 @@ static void write_subject(struct buf *out, const struct subject *s) {
         buf_printf(out, ", a body of %llu bytes", (unsigned long long)sample->size);
         return;
     case SUBJECT_BODY:
-        buf_printf(out, ", in the body %.*s = '%.*s'%s", VIEW_ARG(s->name), VIEW_ARG(sample->text),
-                   form_word(sample));
+        write_value(out, s, sample);
         return;
     case SUBJECT_GRAPHQL:
         buf_printf(out, ", a GraphQL %s", graphql[sample->graphql]);

@@ -383,8 +383,9 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     err = !r->trial->facts && needs_body(r, &needs) ? learn_facts(r, &needs, why) : 0;
     if (err != 0)
         return err;
-    if (r->facts_known) {
-        body_credentials(&r->facts, &r->watched, r->trial->body, &r->materials);
+    const struct body_facts *facts_of_body = r->facts_known ? &r->facts : r->trial->facts;
+    if (facts_of_body) {
+        body_credentials(facts_of_body, &r->watched, r->trial->body, &r->materials);
         set_origins(r);
     }
     *out = judge_request(r);

@@ -273,7 +273,7 @@ static struct policy *build_lines(char lines[LINES][TEXT_SIZE], const char *head
 
 /* Puts requests to both that `ask` makes by chance. */
 static void check_words(line_writer *write, const char *const heads[2],
-                        void (*ask)(struct request *r)) {
+                        void (*ask)(struct request *r), bool exactly) {
     size_t counts[3] = {0};
     struct buf texts[2];
     char lines[LINES][TEXT_SIZE] = {{0}};
@@ -297,7 +297,7 @@ static void check_words(line_writer *write, const char *const heads[2],
             ask(&r);
             if (!r.t.target.n)
                 r.t.target = view_str(r.target);
-            check_request(a, b, &r, &seen, true, texts, &counts[2]);
+            check_request(a, b, &r, &seen, exactly, texts, &counts[2]);
         }
         policy_free(a);
         policy_free(b);
@@ -335,7 +335,87 @@ static void changed_paths_with_parameters_and_encoded_slashes_are_found(void **s
     (void)state;
     static const char *const heads[] = {"path allow encoded-slash; path allow parameters",
                                         "path allow encoded-slash"};
-    check_words(write_path, heads, ask_path);
+    check_words(write_path, heads, ask_path, true);
+}
+
+static void write_body_line(struct buf *out, bool never) {
+    static const char *const tests[] = {"is 5",       "is \"5\"",  "in [x, y, 5]", "is true",
+                                        "is null",    "is string", "is number",    "is boolean",
+                                        "matches x*", "",          "is \"true\"",  "in [x, null]"},
+                             *const names[] = {"/m", "/m", "/n"};
+    buf_put_str(out, never ? "* / { " : "POST / { ");
+    for (int i = rand() % 2; i >= 0; i--)
+        buf_printf(out, "%sbody %s %s%s", rand() % 4 ? "" : "no ", PICK(names), PICK(tests),
+                   i ? "; " : " }");
+}
+
+static void ask_body(struct request *r) {
+    static const char *const values[] = {"5",     "\"5\"",    "5.0",     "\"x\"",
+                                         "\"X\"", "\"xy\"",   "\"\"",    "true",
+                                         "null",  "[]",       "[\"x\"]", "{}",
+                                         "7",     "\"true\"", "false",   "\"null\""},
+                             *const texts[] = {"5",    "x",    "X", "xy",   "",
+                                               "true", "null", "7", "false"},
+                             *const names[] = {"m", "m", "n", "M", "o"};
+    bool form = rand() % 3 == 0;
+    r->t.method = VIEW("POST");
+    r->t.type = form ? VIEW("application/x-www-form-urlencoded") : VIEW("application/json");
+    r->t.target = VIEW("/");
+    strcat(r->target, form ? "" : "{");
+    for (int i = rand() % 3, n = 0; i >= 0; i--, n++) {
+        if (n)
+            strcat(r->target, form ? "&" : ",");
+        if (form)
+            snprintf(r->target + strlen(r->target), 30, "%s=%s", PICK(names), PICK(texts));
+        else
+            snprintf(r->target + strlen(r->target), 30, "\"%s\":%s", PICK(names), PICK(values));
+    }
+    strcat(r->target, form ? "" : "}");
+    r->t.body = view_str(r->target);
+    if (rand() % 8 == 0)
+        r->t.body = (struct view){NULL, 0};
+}
+
+static void changed_conditions_on_bodies_are_found(void **state) {
+    (void)state;
+    static const char *const heads[] = {"", ""};
+    check_words(write_body_line, heads, ask_body, true);
+}
+
+static void ask_body_with_credential(struct request *r) {
+    ask_body(r);
+    r->t.with = (enum with)(rand() % 4);
+}
+
+static void changed_credentials_in_bodies_are_found(void **state) {
+    (void)state;
+    static const char *const heads[] = {"credential k { in json /k }",
+                                        "credential k { in header x-k }"};
+    check_words(write_body_line, heads, ask_body_with_credential, false);
+}
+
+static void write_grpc(struct buf *out, bool never) {
+    static const char *const services[] = {"a.B", "a.B", "a.C"}, *const methods[] = {"*", "D", "E"},
+                             *const paths[] = {"/**", "/*/D", "/a.B/*", "/a.B/D"};
+    buf_printf(out, "%s %s", never ? "*" : "POST", PICK(paths));
+    if (rand() % 3)
+        buf_printf(out, " grpc %s %s", PICK(services), PICK(methods));
+}
+
+static void ask_grpc(struct request *r) {
+    static const char *const paths[] = {"/a.B/D",   "/a.B/E", "/a.C/D", "/a.C/F", "/a.B",
+                                        "/a.B/D/E", "/a.B/d", "/a.B/",  "/x/D"},
+                             *const types[] = {"application/grpc", "application/grpc+proto", "a/b",
+                                               ""};
+    r->t.method = VIEW("POST");
+    r->t.target = view_str(PICK(paths));
+    r->t.type = view_str(PICK(types));
+}
+
+static void changed_grpc_lines_are_found(void **state) {
+    (void)state;
+    static const char *const heads[] = {"", ""};
+    check_words(write_grpc, heads, ask_grpc, true);
 }
 
 /* ---- examples ---- */
@@ -408,6 +488,14 @@ static void each_kind_of_rule_is_compared(void **state) {
           A("host *.b.test; operation r { GET / }"), 0, 0, 0);
     check(A("host **.b.test; operation r { GET / }"),
           A("host *.b.test *.zz.b.test; operation r { GET / }"), 0, 1, 0);
+    /* only where both are sent */
+    check(A("operation r { GET / { query m is a } }; operation w { GET / { query m is b } }"),
+          A("operation r { GET / { query m in [a, b] } }"), 1, 0, 0);
+    check(A("operation r { POST / { body /m is 5 } }; operation w { POST / { body /m is array } }"),
+          A("operation r { POST / { body /m is 5 } }"), 0, 1, 0);
+    check(A("operation r { POST / grpc a.B C }"), A("operation r { POST / }"), 1, 0, 0);
+    check(A("operation r { POST /** grpc a.B * }"), A("operation r { POST /** grpc a.B C }"), 0, 1,
+          0);
     check(A("path allow parameters; operation r { GET /* }"), A("operation r { GET /* }"), 0, 1, 0);
     check(A("path allow encoded-slash; operation r { GET /* }"), A("operation r { GET /* }"), 0, 1,
           0);
@@ -663,8 +751,12 @@ static void what_addresses_and_upstreams_are_asked_for_is_compared(void **state)
 static void what_is_not_compared_is_told(void **state) {
     (void)state;
     static const char *const texts[] = {
-        "service a { host a.test; credential k { in json /k }; operation r { GET %s } }\nsandbox w "
+        "service a { host a.test; credential k { in json /k }; operation r { POST /a { body /k }; "
+        "GET %s } }\nsandbox w "
         "{ grant a r }\n",
+        "service a { host a.test; credential k { in header x-k; at most %.1s }; operation r { GET "
+        "/ } }\n"
+        "sandbox w { grant a r }\n",
         "service a { host a.test; operation r { GET /x/zq9; GET %s } }\nsandbox w { grant a r }\n",
         "service a { host zq9.test; operation r { GET %s } }\nsandbox w { grant a r }\n",
     };
@@ -673,7 +765,10 @@ static void what_is_not_compared_is_told(void **state) {
         struct policy *p[2];
         struct diff_result r;
         for (int k = 0; k < 2; k++) {
-            snprintf(text[k], sizeof text[k], texts[i], k ? "/a" : "/b");
+            snprintf(text[k], sizeof text[k], texts[i],
+                     strstr(texts[i], "at most") ? (k ? "2" : "1")
+                     : k                         ? "/a"
+                                                 : "/b");
             p[k] = load(text[k]);
         }
         assert_int_equal(policy_diff(p[0], p[1], nothing, NULL, &r), 0);
@@ -687,11 +782,16 @@ static void what_is_not_compared_is_told(void **state) {
 /* Of many conditions pairs are tried: also two of a body that a limit measures as well. */
 static void what_a_limited_body_says_is_compared_in_pairs(void **state) {
     (void)state;
-#define LINE(models)                                                                               \
+#define LINE(models, more)                                                                         \
     "service a { host a.test; limit body 1M; operation ask { POST /chat { content-type "           \
-    "application/json; body /model in [" models "]; no body /tools/*/url } }; never { POST /** "   \
+    "application/json; body /model in [" models "]; no body /tools/*/url" more                     \
+    " } }; never { POST /** "                                                                      \
     "{ body /callback } } }\nsandbox w { grant a all }\n"
-    struct policy *a = load(LINE("s, m")), *b = load(LINE("s, m, l"));
+#define MANY                                                                                       \
+    "; no query a; no query b; no query c; no query d; no query e; no query f; no query g; "       \
+    "no query h; no query i; no query j; no query k; no query l"
+    check(LINE("s, m", ""), LINE("s, m, l", ""), 1, 0, 0);
+    struct policy *a = load(LINE("s, m", MANY)), *b = load(LINE("s, m, l", MANY));
     struct diff_result r;
     assert_int_equal(policy_diff(a, b, nothing, NULL, &r), 0);
     assert_false(r.whole);
@@ -715,6 +815,9 @@ int main(void) {
         cmocka_unit_test(what_a_limited_body_says_is_compared_in_pairs),
         cmocka_unit_test(what_changes_by_chance_is_found_by_diff),
         cmocka_unit_test(changed_paths_with_parameters_and_encoded_slashes_are_found),
+        cmocka_unit_test(changed_conditions_on_bodies_are_found),
+        cmocka_unit_test(changed_credentials_in_bodies_are_found),
+        cmocka_unit_test(changed_grpc_lines_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

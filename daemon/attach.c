@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/peer.h"
 #include "base/rights.h"
 #include "broker/broker_messages.h"
 #include "daemon/attach_refusals.h"
@@ -107,13 +108,6 @@ static bool is_permitted(const struct guest *g) {
     return attach_permits(g->owner->now.attach_rights, g->uid, groups, n, view_str(g->sandbox));
 }
 
-/* The network namespace that a socket was made in; of one that was accepted, its client's. 0: unknown. */
-static uint64_t namespace_of(int fd) {
-    uint64_t cookie;
-    socklen_t size = sizeof cookie;
-    return getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &size) == 0 ? cookie : 0;
-}
-
 static size_t count(const struct attach *a, bool of_one, uint32_t uid) {
     size_t n = 0;
     for (const struct guest *g = a->guests; g; g = g->next)
@@ -147,7 +141,7 @@ static bool is_listener(int fd, uint8_t way) {
 /* Why the request is refused, or NULL. */
 static const char *find_fault(const struct guest *g, const struct attach_request *r) {
     const struct attach *a = g->owner;
-    if (a->home == 0 || namespace_of(g->fd) != a->home)
+    if (a->home == 0 || peer_namespace(g->fd) != a->home)
         return "from another network namespace than exeatd's nobody attaches: no sandbox makes "
                "another one";
     if (!is_permitted(g))
@@ -533,7 +527,7 @@ struct attach *attach_new(struct loop *l, const struct role_args *args) {
     if (!a)
         return NULL;
     a->loop = l;
-    a->home = namespace_of(LISTENER_FD);
+    a->home = peer_namespace(LISTENER_FD);
     if (a->home == 0)
         log_warn("this kernel does not tell network namespaces: nobody can attach");
     buf_init(&a->ca, 2 * CA_MAX);

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/peer.h"
 #include "base/rights.h"
 #include "daemon/control_messages.h"
 
@@ -39,6 +40,7 @@ struct control {
     uint32_t last_ask;
     uint32_t uids[UIDS_MAX];
     size_t n_uids;
+    uint64_t home; /* the network namespace of the listener */
     uint64_t asked, refused;
 };
 
@@ -263,6 +265,13 @@ static void greet(struct control *c, int fd) {
     socklen_t size = sizeof who;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof who) {
         close(fd);
+    } else if (peer_namespace(fd) != c->home) {
+        log_warn("uid %u, process %d: in another network namespace", who.uid, (int)who.pid);
+        record_refusal(c, who.uid);
+        c->refused++;
+        turn_away(fd, ERR_DENIED,
+                  VIEW("this command runs in another network namespace than exeatd: that is where "
+                       "sandboxes are; run it outside"));
     } else if (!is_permitted(c, who.uid)) {
         log_warn("uid %u, process %d: not permitted", who.uid, (int)who.pid);
         record_refusal(c, who.uid);
@@ -412,10 +421,12 @@ struct control *control_new(struct loop *l, const struct role_args *args) {
     if (!c)
         return NULL;
     c->loop = l;
+    c->home = peer_namespace(LISTENER_FD);
     audit_stream_init(&c->audit, l, "control", NULL, NULL);
     c->child = child_new(l, args, &ops, c);
     if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
-        c->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, c);
+        c->home = peer_namespace(LISTENER_FD);
+    c->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, c);
     if (!c->child || !c->listener) {
         control_free(c);
         return NULL;

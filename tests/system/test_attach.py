@@ -8,7 +8,7 @@ import struct
 import time
 
 from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, DNS_UDP, Attached, Refusal, connect, ended, in_child, receive, request, send
-from helpers import POLICY, SECRET, answer as said, ask, exists, kill_and_wait, small_place
+from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
 from place import Report, need_root, wait_for
 
 NOBODY, SOMEBODY = 65534, 65533
@@ -151,6 +151,13 @@ def nobody_attaches_from_inside_of_a_sandbox(place):
         worked, (kind, text) = in_child(lambda: Attached(place, "a") and None, uid, unshare=spaces)
         assert not worked and kind == "Refusal" and "network namespace" in text, text
     assert in_child(lambda: attach_and_ask(place, "a"), NOBODY) == (True, 200)
+
+
+def nobody_commands_exeat_from_inside_of_a_sandbox(place):
+    need_root("make namespaces")
+    worked, (status, text) = in_child(lambda: (code(place, "status"), place.last.stderr.decode()), unshare=CLONE_NEWNET)
+    assert worked and status == 5 and "another network namespace" in text, (status, text)
+    assert code(place, "status") in (0, 1), place.last.stderr
 
 
 def the_listeners_of_a_sandbox_are_in_its_own_namespace(place):

@@ -7,6 +7,7 @@
 
 #include "audit/record.h"
 #include "base/child.h"
+#include "base/client_key.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/secret.h"
@@ -14,6 +15,7 @@
 #include "broker/broker_messages.h"
 #include "policy/bundle.h"
 #include "policy/reason.h"
+#include "tests/unit/certificates.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -41,7 +43,12 @@ static const char policy_text[] = "service demo-api {\n"
                                   "    credential demo { in header authorization scheme bearer }\n"
                                   "    operation every { * /**; * / }\n"
                                   "}\n"
-                                  "sandbox worker { grant demo-api all }\n"
+                                  "service shown {\n"
+                                  "    host shown.example.com\n"
+                                  "    upstream client-certificate us\n"
+                                  "    operation every { * /**; * / }\n"
+                                  "}\n"
+                                  "sandbox worker { grant demo-api all; grant shown all }\n"
                                   "sandbox other { grant demo-api all }\n"
                                   "sandbox idle { }\n";
 
@@ -385,6 +392,29 @@ static void assert_refused(const struct got *g, enum reason reason) {
     assert_int_equal(g->type, LEASE_REFUSED);
     assert_int_equal(read_u16(&r), reason);
     assert_true(read_done(&r));
+}
+
+static struct got *ask_certificate(struct world *w, size_t lane, const struct lease_ask *a) {
+    size_t before = w->lane[lane].n;
+    struct buf b;
+    buf_init(&b, 1024);
+    buf_put_block(&b, view_str(a->sandbox));
+    buf_put_block(&b, view_str(a->credential));
+    buf_put_block(&b, view_str(a->host));
+    buf_put_u16(&b, a->port);
+    channel_send(w->lane[lane].channel, LEASE_ASK_CERTIFICATE, 7,
+                 a->generation ? a->generation : w->generation, buf_view(&b));
+    buf_free(&b);
+    return await(w, &w->lane[lane], before);
+}
+
+static void assert_not_shown(const struct got *g, enum reason reason, const char *says) {
+    struct reader r = reader_of(view_of(g->body, g->n));
+    assert_int_equal(g->type, LEASE_CERTIFICATE_REFUSED);
+    assert_int_equal(read_u16(&r), reason);
+    struct view detail = read_block(&r, LEASE_REFUSED_MAX);
+    assert_true(read_done(&r) && view_search(detail, view_str(says)) <= detail.n);
+    assert_true(says[0] == 0 || view_search(detail, view_str(says)) < detail.n);
 }
 
 /* ---- audit's part ---- */
@@ -848,9 +878,79 @@ static void control_that_breaks_the_contract_is_dropped_and_may_come_again(void 
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+static void a_client_certificate_is_lent_where_its_service_shows_it_only(void **state) {
+    static const struct {
+        size_t lane;
+        struct lease_ask ask;
+        enum reason reason;
+        const char *says;
+    } cases[] = {
+        {0,
+         {"other", "us", "shown.example.com", 443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {1,
+         {"worker", "us", "shown.example.com", 443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {1,
+         {"other", "us", "shown.example.com", 443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {0,
+         {"worker", "us", "api.example.com", 443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {0,
+         {"worker", "us", "shown.example.com", 8443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {0,
+         {"worker", "demo", "shown.example.com", 443, NULL, 0},
+         REASON_CERTIFICATE_UNAVAILABLE,
+         "policy"},
+        {0, {"worker", "us", "shown.example.com", 443, NULL, 99}, REASON_NOT_READY, ""},
+    };
+    static const struct lease_ask shown = {"worker", "us", "shown.example.com", 443, NULL, 0};
+    struct world *w = *state;
+    struct certificate t = certificate_make(&(struct wish){.cn = "us", .eku = "clientAuth"});
+    struct buf pem, key;
+    char token[64], placeholder[128], chain[4096], text_key[1024];
+    struct view text;
+    add_all(w, token, placeholder);
+    buf_init(&pem, 4096);
+    put_pem(&pem, &t);
+    assert_int_equal(view_cstr(buf_view(&pem), chain, sizeof chain), 0);
+    buf_init(&key, 1024);
+    put_key(&key, &t);
+    assert_int_equal(view_cstr(buf_view(&key), text_key, sizeof text_key), 0);
+    assert_not_shown(ask_certificate(w, 0, &shown), REASON_CERTIFICATE_UNAVAILABLE,
+                     "no client certificate of that name");
+    struct ask add = {BROKER_SECRET_ADD, "us", "", false, chain};
+    assert_int_equal(ask_fd(w, &add, memory_file(view_str(text_key)), &text), 0);
+    const struct got *g = ask_certificate(w, 0, &shown);
+    struct reader r = reader_of(view_of(g->body, g->n));
+    assert_int_equal(g->type, LEASE_CERTIFICATE);
+    read_bytes(&r, DIGEST_SIZE);
+    assert_true(read_block(&r, CERTIFICATE_CHAIN_MAX).n > 0);
+    assert_int_equal(read_block(&r, CLIENT_KEY_DIGITS).n, 64);
+    assert_true(read_done(&r));
+    assert_true(recorded(w, "certificate_lent", "us"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_not_shown(ask_certificate(w, cases[i].lane, &cases[i].ask), cases[i].reason,
+                         cases[i].says);
+    /* It is never lent as what goes into a request. */
+    struct lease_ask as_secret = {"worker", "us", "shown.example.com", 443, placeholder, 0};
+    assert_refused(ask_lease(w, 0, &as_secret), REASON_PLACEHOLDER_WRONG_IDENTITY);
+    certificate_free(&t);
+    buf_free(&pem);
+    buf_free(&key);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_lease_is_lent_to_whom_it_was_issued),
+        TEST(a_client_certificate_is_lent_where_its_service_shows_it_only),
         TEST(a_lease_is_refused_when_anything_does_not_fit),
         TEST(ph_13_rotation_recalls_leases_and_the_next_is_new),
         TEST(ph_13_removal_ends_the_placeholders),
@@ -876,7 +976,7 @@ int main(void) {
     };
     umask(077);
     log_open("broker", getenv("LOUD") ? LOG_DEBUG : LOG_FATAL);
-    if (secret_arena_open(4 << 20) != 0)
+    if (client_key_start() != 0 || secret_arena_open(4 << 20) != 0)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

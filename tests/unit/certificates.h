@@ -101,6 +101,16 @@ static inline void put_pem(struct buf *out, const struct certificate *c) {
     BIO_free(bio);
 }
 
+/* Its private key, as PKCS #8. */
+static inline void put_key(struct buf *out, const struct certificate *c) {
+    BIO *bio = BIO_new(BIO_s_mem());
+    char *p;
+    PEM_write_bio_PKCS8PrivateKey(bio, c->key, NULL, NULL, 0, NULL, NULL);
+    long n = BIO_get_mem_data(bio, &p);
+    buf_put(out, view_of(p, (size_t)n));
+    BIO_free(bio);
+}
+
 static inline void put_der(struct buf *out, const struct certificate *c) {
     uint8_t *p = NULL;
     int n = i2d_X509(c->x, &p);

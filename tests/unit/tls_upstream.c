@@ -1,6 +1,9 @@
 /* TLS towards upstreams: which certificates, revocations and protocols our client takes. */
 #include "tests/unit/tls_ends.h"
 
+#include "base/client_key.h"
+#include "base/secret.h"
+
 #include <openssl/ocsp.h>
 
 /* ---- upstream certificates (TU-01 to TU-04, TU-06) ---- */
@@ -444,6 +447,64 @@ static void test_tu_07_and_11_a_peer_that_speaks_something_else_fails(void **sta
     }
 }
 
+static int accept_any(int good, X509_STORE_CTX *ctx) {
+    (void)good;
+    (void)ctx;
+    return 1;
+}
+
+/* What the client makes of an upstream that demands a certificate and takes these signatures. */
+static enum tls_result show_to(const char *signatures, int version, const char **error) {
+    struct certificate own = certificate_make(&(struct wish){.cn = "us", .eku = "clientAuth"});
+    struct buf chain;
+    struct peer p;
+    int fd[2];
+    BIGNUM *number = NULL;
+    uint8_t bytes[32];
+    char digits[2 * sizeof bytes + 1];
+    buf_init(&chain, 4096);
+    put_der(&chain, &own);
+    EVP_PKEY_get_bn_param(own.key, "priv", &number);
+    BN_bn2binpad(number, bytes, sizeof bytes);
+    hex_encode(view_of(bytes, sizeof bytes), digits);
+    make_pair(fd);
+    peer_new(&p, TLS_server_method(), -1);
+    server_identity(&p);
+    SSL_CTX_set_max_proto_version(p.ctx, version);
+    SSL_CTX_set_verify(p.ctx, SSL_VERIFY_PEER, accept_any);
+    SSL_CTX_set1_client_sigalgs_list(p.ctx, signatures);
+    peer_start(&p, fd[1]);
+    SSL_set_accept_state(p.ssl);
+    struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
+    tls_offer_certificate(t);
+    enum tls_result r = shake_with_peer(t, &p);
+    assert_int_equal(r, TLS_WANT_CERTIFICATE);
+    assert_true(tls_was_asked(t));
+    assert_int_equal(tls_handshake(t), TLS_WANT_CERTIFICATE);
+    assert_int_equal(tls_show_certificate(t, buf_view(&chain), view_str(digits + 2)), ERR_BAD);
+    assert_int_equal(tls_show_certificate(t, buf_view(&chain), view_str(digits)), 0);
+    r = shake_with_peer(t, &p);
+    *error = r == TLS_FAILED ? tls_error(t) : "";
+    tls_free(t);
+    peer_free(&p);
+    close_pair(fd);
+    BN_free(number);
+    buf_free(&chain);
+    certificate_free(&own);
+    return r;
+}
+
+static void
+test_tu_06_an_upstream_that_takes_no_signature_of_our_key_is_not_spoken_to(void **state) {
+    (void)state;
+    for (int version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++) {
+        const char *error;
+        assert_int_equal(show_to("ECDSA+SHA256", version, &error), TLS_DONE);
+        assert_int_equal(show_to("RSA-PSS+SHA256", version, &error), TLS_FAILED);
+        assert_non_null(strstr(error, "takes no signature of a key like"));
+    }
+}
+
 static void test_a_peer_that_leaves_during_the_handshake_cuts_it(void **state) {
     (void)state;
     struct ends e;
@@ -471,7 +532,11 @@ int main(void) {
         cmocka_unit_test(test_tu_06_nothing_below_tls_1_2_is_spoken),
         cmocka_unit_test(test_tu_08_only_what_we_offered_may_be_chosen),
         cmocka_unit_test(test_tu_07_and_11_a_peer_that_speaks_something_else_fails),
+        cmocka_unit_test(
+            test_tu_06_an_upstream_that_takes_no_signature_of_our_key_is_not_spoken_to),
         cmocka_unit_test(test_a_peer_that_leaves_during_the_handshake_cuts_it),
     };
+    if (client_key_start() != 0 || secret_arena_open(1 << 20) != 0)
+        return 1;
     return cmocka_run_group_tests(tests, ends_setup, ends_teardown);
 }

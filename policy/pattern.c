@@ -217,13 +217,33 @@ uint8_t segment_decoded(struct view *v) {
     return c;
 }
 
+/* White space of Unicode beyond ASCII, in UTF-8, which servers trim as well; 0: none stands there. */
+static size_t wide_blank(struct view v) {
+    static const char *const blanks[] = {
+        "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81",
+        "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
+        "\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8",
+        "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80", "\xef\xbb\xbf"};
+    uint8_t bytes[3];
+    size_t n = 0;
+    for (struct view rest = v; rest.n > 0 && n < sizeof bytes; n++)
+        bytes[n] = segment_decoded(&rest);
+    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++)
+        if (view_starts(view_of(bytes, n), view_str(blanks[i])))
+            return strlen(blanks[i]);
+    return 0;
+}
+
 bool segment_is_stripped(struct view tail) {
     while (tail.n > 0) {
+        size_t blank = tail.p[0] == '%' ? wide_blank(tail) : 0;
         uint8_t c = segment_decoded(&tail);
         if (c == ';' || c == '.')
             return true;
-        if (c != ' ')
+        if (c != ' ' && blank == 0)
             return false;
+        for (; blank > 1; blank--)
+            (void)segment_decoded(&tail);
     }
     return true;
 }

@@ -120,11 +120,29 @@ static bool is_boolean(struct view v) {
     return view_equal(v, VIEW("true")) || view_equal(v, VIEW("false"));
 }
 
+static bool is_space(uint8_t c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Without what many drop around a value. */
+static struct view bare_of(struct view text) {
+    while (text.n > 0 && is_space(text.p[0]))
+        text = view_skip(text, 1);
+    while (text.n > 0 && is_space(text.p[text.n - 1]))
+        text.n--;
+    return text;
+}
+
 static bool texts_equal(const struct test_value *wanted, struct view text, bool widely) {
     if (!widely)
         return view_equal(wanted->text, text);
-    return view_equal_nocase(wanted->text, text) ||
-           (wanted->type == BODY_NUMBER && same_number(wanted->text, text) != NO);
+    struct view bare = bare_of(text);
+    return view_equal_nocase(wanted->text, text) || view_equal_nocase(wanted->text, bare) ||
+           (wanted->type == BODY_NUMBER && same_number(wanted->text, bare) != NO);
+}
+
+static bool text_matches(struct view glob, struct view text, bool widely) {
+    return glob_matches(glob, text, widely) || (widely && glob_matches(glob, bare_of(text), true));
 }
 
 static bool text_has_type(enum body_type type, struct view text, bool widely) {
@@ -147,7 +165,7 @@ bool test_text(const struct test *t, struct view text, bool widely) {
     case TEST_TYPE:
         return text_has_type(t->type, text, widely);
     case TEST_GLOB:
-        return glob_matches(t->glob, text, widely);
+        return text_matches(t->glob, text, widely);
     case TEST_VALUES:
         break;
     }
@@ -181,7 +199,7 @@ bool test_body_value(const struct test *t, const struct body_value *v, bool wide
         return t->type == v->type;
     case TEST_GLOB:
         return v->type == BODY_STRING
-                   ? glob_matches(t->glob, v->value, widely)
+                   ? text_matches(t->glob, v->value, widely)
                    : unknown || (widely && glob_matches(t->glob, v->value, true));
     case TEST_VALUES:
         break;

@@ -102,7 +102,13 @@ static void pn_08_all_occurrences_of_a_parameter_must_match(void **state) {
             "expect deny  GET /x?MODE=Write reason never\n"
             "expect deny  GET \"/x?a=1;mode=write\" reason never\n"
             "expect deny  GET /x?mode[]=write reason never\n"
+            "expect deny  GET /x?mode=write%20 reason never\n"
+            "expect deny  GET /x?mode=+write%0A reason never\n"
+            "expect allow GET /x?mode=wr+ite\n"
             "expect deny  GET /x?mode[0]=write reason never }\n");
+    loads(S "operation r { GET /** }\nnever { GET /x { query mode matches w*e } }\n"
+            "expect allow GET /x?mode=read\n"
+            "expect deny  GET /x?mode=write%20 reason never }\n");
 }
 
 static void sf_01_ap_01_ap_03_expectations_read_bodies_as_inspect_does(void **state) {

@@ -20,7 +20,7 @@ enum {
 
 /* Hints that would lead clients past exeat, and what speaks of us (RS-10, AD-10). */
 static const struct view dropped[] = {
-    NAME("exeat-refusal"),
+    NAME(REFUSAL_FIELD),
     NAME("alt-svc"),
     NAME("alt-used"),
     NAME("proxy-authenticate"),

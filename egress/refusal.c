@@ -83,7 +83,7 @@ void refusal_make(struct refusal *r, const struct trail *t, bool basic_challenge
     add(r, VIEW("content-type"), VIEW("application/problem+json"));
     add(r, VIEW("x-content-type-options"), VIEW("nosniff"));
     add(r, VIEW("cache-control"), VIEW("no-store"));
-    add(r, VIEW("exeat-refusal"), view_str(r->line));
+    add(r, VIEW(REFUSAL_FIELD), view_str(r->line));
     add_challenge(r);
     if (r->head.status == 429)
         add_retry_after(r, t->retry_after);

@@ -87,7 +87,8 @@ void http1_write_request(struct buf *out, struct view method, struct view target
                          const struct fields *fields, enum framing framing, uint64_t length,
                          bool keep_alive);
 /*
- * Status line with our own reason phrase, fields, framing field, and "Connection: close" unless
+ * Status line with our own reason phrase, or with the line of REFUSAL_FIELD, since that is all that
+ * most clients print of a refusal; fields, framing field, and "Connection: close" unless
  * keep_alive. FRAMING_CLOSE needs keep_alive false. A 1xx has neither framing nor Connection.
  */
 void http1_write_answer(struct buf *out, const struct answer_head *h, bool keep_alive);

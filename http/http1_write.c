@@ -59,12 +59,14 @@ void http1_write_request(struct buf *out, struct view method, struct view target
 
 void http1_write_answer(struct buf *out, const struct answer_head *h, bool keep_alive) {
     bool interim = h->status < 200;
+    struct view phrase = view_str(http1_phrase(h->status));
     uint8_t digits[] = {(uint8_t)('0' + h->status / 100 % 10), (uint8_t)('0' + h->status / 10 % 10),
                         (uint8_t)('0' + h->status % 10)};
     buf_put(out, VIEW("HTTP/1.1 "));
     put(out, h->status >= 100 && h->status <= 599, view_of(digits, sizeof digits));
     buf_put(out, VIEW(" "));
-    buf_put_str(out, http1_phrase(h->status));
+    fields_find(&h->fields, VIEW(REFUSAL_FIELD), &phrase);
+    buf_put(out, phrase);
     buf_put(out, VIEW("\r\n"));
     put_fields(out, &h->fields);
     if (!interim && h->status != 204)

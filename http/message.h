@@ -60,6 +60,9 @@ struct answer_head {
     struct fields fields; /* as above; Proxy-Authenticate only in answers of our own */
 };
 
+/* A refusal of ours in one line. What upstreams say by this name is dropped. */
+#define REFUSAL_FIELD "exeat-refusal"
+
 /* First value of a field, and how many there are of that name (lower-case). value may be NULL. */
 size_t fields_find(const struct fields *f, struct view name, struct view *value);
 /* ERR_LIMIT when FIELDS_MAX are there. */

@@ -78,7 +78,7 @@ static void put_ssh_refusal(struct client *c, const struct answer_head *h) {
     struct view line = VIEW("exeat: SSH cannot leave here");
     char text[SSH_TEXT_MAX];
     if (h)
-        fields_find(&h->fields, VIEW("exeat-refusal"), &line);
+        fields_find(&h->fields, VIEW(REFUSAL_FIELD), &line);
     int n = snprintf(text, sizeof text,
                      "%.*s. Only HTTPS and HTTP can: use the https:// address of the repository, "
                      "as with git config --global url.https://HOST/.insteadOf ssh://git@HOST/",

@@ -1,4 +1,5 @@
 """What an operator does and sees: reload, rotation, removal, restart, status, log, exit codes, systemd, signals."""
+import http.client
 import json
 import os
 import re
@@ -293,6 +294,17 @@ def a_refusal_leads_to_its_record(place):
     assert code(place, "log", "--record", "e9-nothing") == 1 and b"no record" in place.last.stderr, place.last
 
 
+def a_client_that_prints_only_the_status_line_tells_why(place):
+    client = http.client.HTTPSConnection("127.0.0.1", place.ports["a"], timeout=10)
+    client.set_tunnel("unlisted.test", 443)
+    try:
+        client.request("GET", "/")
+        said = "it was served"
+    except OSError as error:
+        said = str(error)
+    assert "403 exeat: " in said and "(host_not_allowed; record " in said, said
+
+
 def what_could_not_be_printed_is_no_success(place):
     with open("/dev/full", "w") as full:
         for command in (("sandbox", "add", "b"), ("status",), ("log",)):
@@ -536,6 +548,7 @@ TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_d
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
          the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record,
+         a_client_that_prints_only_the_status_line_tells_why,
          what_could_not_be_printed_is_no_success, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
          inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
 

@@ -50,6 +50,13 @@ static void test_answers_are_written_with_our_own_phrase(void **state) {
         {{.status = 200, .framing = FRAMING_CHUNKED},
          true,
          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"},
+        /* All that most clients print of a refusal. */
+        {{.status = 403,
+          .framing = FRAMING_LENGTH,
+          .fields = {.n = 1, .at = {{VIEW(REFUSAL_FIELD), VIEW("exeat: No (never)")}}}},
+         true,
+         "HTTP/1.1 403 exeat: No (never)\r\nexeat-refusal: exeat: No (never)\r\n"
+         "Content-Length: 0\r\n\r\n"},
     };
     struct buf out;
     buf_init(&out, 65536);

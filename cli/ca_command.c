@@ -108,7 +108,7 @@ static void show_json(const struct mint_facts facts[2], size_t n) {
         buf_put_u8(&out, '}');
     }
     buf_put_str(&out, "}\n");
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    cli_print(stdout, &out);
     buf_free(&out);
 }
 
@@ -186,7 +186,7 @@ int command_ca_export(const struct cli *cli, int argc, char **argv) {
     if (result != 0)
         code = fail(config.state, result);
     else
-        fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+        cli_print(stdout, &out);
     buf_free(&out);
     config_free(&config);
     return code;

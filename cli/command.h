@@ -5,7 +5,10 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Exit codes, the same for every command. */
 enum exit_code {
@@ -33,6 +36,8 @@ struct command {
 
 /* Prints "exeat: ..." to standard error; returns code, so that a command can end with it. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints what is in the buffer, which may be empty. */
+void cli_print(FILE *to, const struct buf *b);
 
 /* The commands, one file a noun. */
 int command_ca_init(const struct cli *cli, int argc, char **argv);

@@ -61,7 +61,7 @@ static void print_grants(struct view status, void (*write)(struct view grants, s
     buf_init(&text, 1 << 20);
     grants_gather(status, VIEW(""), &grants);
     write(buf_view(&grants), &text);
-    fwrite(buf_view(&text).p, 1, buf_len(&text), stdout);
+    cli_print(stdout, &text);
     buf_free(&grants);
     buf_free(&text);
 }

@@ -35,7 +35,7 @@ static int check(const char *path, struct view text) {
     struct buf out;
     buf_init(&out, 1 << 20);
     errors_show(&errors.at[0], text, &out);
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stderr);
+    cli_print(stderr, &out);
     buf_free(&out);
     return cli_fail(EXIT_NO, "%s: no policy can be made of it", path);
 }
@@ -57,7 +57,7 @@ static int convert(const char *path, struct view json, const struct openapi_wish
                        "%s: this is no JSON; a description in YAML must be converted before", path)
             : cli_fail(EXIT_NO, "%s: %s", path, why);
     if (code == EXIT_YES)
-        fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+        cli_print(stdout, &out);
     openapi_free(&api);
     buf_free(&out);
     return code;

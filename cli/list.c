@@ -11,10 +11,10 @@ int list_ask(const struct cli *cli, uint16_t type, const struct list_column *col
     int code = client_ask(cli, type, VIEW(""), -1, &json, NULL);
     if (code == EXIT_YES && cli->json) {
         buf_put_u8(&json, '\n');
-        fwrite(buf_view(&json).p, 1, buf_len(&json), stdout);
+        cli_print(stdout, &json);
     } else if (code == EXIT_YES) {
         list_write(buf_view(&json), columns, &table);
-        fwrite(buf_view(&table).p, 1, buf_len(&table), stdout);
+        cli_print(stdout, &table);
     }
     buf_free(&json);
     buf_free(&table);

@@ -229,7 +229,7 @@ static void print_report_json(const struct verify_report *r) {
         json_put_number(&out, "seq", r->seq);
     }
     buf_put_str(&out, "}\n");
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    cli_print(stdout, &out);
     buf_free(&out);
 }
 
@@ -315,7 +315,7 @@ static int show_last_head(const struct cli *cli, const char *given) {
         return fail(path, result);
     buf_init(&out, HEAD_JSON_MAX);
     chain_head_write(&head, &out);
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    cli_print(stdout, &out);
     buf_free(&out);
     if (newer > 0)
         fprintf(stderr, "exeat: note: %llu newer records are not covered by this head\n",
@@ -333,7 +333,7 @@ int command_log_head(const struct cli *cli, int argc, char **argv) {
     buf_init(&head, CHANNEL_BODY_MAX);
     code = client_ask(cli, CONTROL_HEAD, (struct view){NULL, 0}, -1, &head, NULL);
     if (code == EXIT_YES)
-        fwrite(buf_view(&head).p, 1, buf_len(&head), stdout);
+        cli_print(stdout, &head);
     else if (code == EXIT_UNREACHABLE)
         code = show_last_head(cli, NULL);
     buf_free(&head);

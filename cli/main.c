@@ -89,6 +89,11 @@ int cli_fail(int code, const char *format, ...) {
     return code;
 }
 
+void cli_print(FILE *to, const struct buf *b) {
+    if (buf_len(b) > 0)
+        fwrite(buf_view(b).p, 1, buf_len(b), to);
+}
+
 static bool is_noun(const char *word);
 
 static int help(FILE *to, const char *noun) {

@@ -122,7 +122,7 @@ static int diff(const struct cli *cli, const struct policy *before, const struct
     else
         put_summary(&all.out, &r);
     if (err == 0)
-        policy_told_print(stdout, &all.out);
+        cli_print(stdout, &all.out);
     buf_free(&all.out);
     if (err != 0)
         return cli_fail(EXIT_INVALID, "%s", err_text(err));

@@ -78,7 +78,7 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
         put_observing(p, &out);
         buf_printf(&out, "%s: good\n", file);
     }
-    policy_told_print(stdout, &out);
+    cli_print(stdout, &out);
     buf_free(&out);
     policy_free(p);
     return EXIT_YES;
@@ -310,7 +310,7 @@ static int explain(const struct cli *cli, const struct question *q, const struct
         put_verdict_json(&v, &nearest, &out);
     else
         put_verdict(q, &v, &nearest, &out);
-    policy_told_print(stdout, &out);
+    cli_print(stdout, &out);
     buf_free(&out);
     return v.allow ? EXIT_YES : EXIT_NO;
 }

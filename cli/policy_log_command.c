@@ -294,7 +294,7 @@ int command_policy_replay(const struct cli *cli, int argc, char **argv) {
     code = read_logs(paths + 1, n - 1, replay_line, &r);
     put_end(&r);
     if (code == EXIT_YES) {
-        policy_told_print(stdout, &r.out);
+        cli_print(stdout, &r.out);
         code = r.allowed + r.denied > 0 ? EXIT_NO : EXIT_YES;
     }
     buf_free(&r.d.memory);
@@ -538,7 +538,7 @@ static int give(const struct cli *cli, const struct suggestion *s) {
     else if (err != 0)
         code = cli_fail(EXIT_INVALID, "%s", err_text(err));
     else
-        policy_told_print(stdout, &out);
+        cli_print(stdout, &out);
     policy_free(p);
     buf_free(&out);
     return code;

@@ -74,7 +74,7 @@ static int give_formatted(const char *path, struct view text, const struct buf *
                               path, path);
     if (write)
         return same ? EXIT_YES : replace_file(path, buf_view(out));
-    policy_told_print(stdout, out);
+    cli_print(stdout, out);
     return EXIT_YES;
 }
 
@@ -143,7 +143,7 @@ int command_policy_lint(const struct cli *cli, int argc, char **argv) {
     policy_lint(p, (uint64_t)time(NULL), put_finding, &all);
     if (cli->json)
         buf_put_str(&all.out, "]}\n");
-    policy_told_print(stdout, &all.out);
+    cli_print(stdout, &all.out);
     buf_free(&all.out);
     policy_free(p);
     return all.n == 0 ? EXIT_YES : EXIT_NO;
@@ -182,7 +182,7 @@ static int test(const struct cli *cli, const struct policy *p, const char *path,
             errors_show(&errors.at[i], text, &out);
         buf_printf(&out, "%s: %zu expectations, %zu failed\n", path, n, errors.total);
     }
-    policy_told_print(stdout, &out);
+    cli_print(stdout, &out);
     buf_free(&out);
     return errors.total == 0 ? EXIT_YES : EXIT_NO;
 }

@@ -6,11 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-void policy_told_print(FILE *to, const struct buf *b) {
-    if (buf_len(b) > 0)
-        fwrite(buf_view(b).p, 1, buf_len(b), to);
-}
-
 void policy_told_place(struct buf *out, const struct position *at) {
     if (at->file)
         json_put_text(out, "file", view_str(at->file));
@@ -41,7 +36,7 @@ int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors
         put_errors_json(errors, &out);
     else
         policy_file_errors(errors, text, path, &out);
-    policy_told_print(cli->json ? stdout : stderr, &out);
+    cli_print(cli->json ? stdout : stderr, &out);
     buf_free(&out);
     return EXIT_INVALID;
 }

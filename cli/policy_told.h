@@ -19,7 +19,6 @@ int policy_told_load(const struct cli *cli, const char *path, struct policy **ou
 /* Tells the errors of a text, to standard error or as JSON. Always EXIT_INVALID. */
 int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,
                        const char *path);
-void policy_told_print(FILE *to, const struct buf *b);
 /* "file", "line" and "column" of an object, as far as they are known. */
 void policy_told_place(struct buf *out, const struct position *at);
 

@@ -18,7 +18,7 @@ static int check(struct view text) {
     buf_init(&out, 1 << 20);
     for (size_t i = 0; i < errors.n; i++)
         errors_show(&errors.at[i], text, &out);
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stderr);
+    cli_print(stderr, &out);
     buf_free(&out);
     return cli_fail(EXIT_NO, "what the clients are set up for makes no policy");
 }
@@ -39,7 +39,7 @@ int command_policy_registries(const struct cli *cli, int argc, char **argv) {
     code = registries_write(&found, &out) == 0 ? check(buf_view(&out))
                                                : cli_fail(EXIT_NO, "too many registries");
     if (code == EXIT_YES)
-        fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+        cli_print(stdout, &out);
     buf_free(&out);
     return code;
 }

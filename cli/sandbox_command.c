@@ -236,7 +236,7 @@ int command_sandbox_list(const struct cli *cli, int argc, char **argv) {
         add_grants(buf_view(&sandboxes), buf_view(&status), &out);
     else if (code == EXIT_YES)
         put_list(buf_view(&sandboxes), buf_view(&status), columns, &out);
-    fwrite(buf_view(&out).p, 1, buf_len(&out), stdout);
+    cli_print(stdout, &out);
     buf_free(&sandboxes);
     buf_free(&status);
     buf_free(&out);

@@ -131,7 +131,7 @@ class Garden:
             else:
                 self.servers.append(kind(self.place.directory, self.certificate))
         self.place.policy_text = "".join(
-            "service %s { host %s.garden.test; port %d %d; range 127.0.0.0/8; clear; accept any credential\n"
+            "service %s { host %s.garden.test; port %d %d; range 127.0.0.0/8; clear; accept any credential; path allow parameters\n"
             "    operation every { * /; * /** } }\n" % (s.name, s.name, s.tls, s.clear) for s in self.servers)
         self.place.policy_text += "sandbox a {\n%s}\n" % "".join("    grant %s all\n" % s.name for s in self.servers)
         self.place.start()

@@ -23,8 +23,9 @@ enum {
     REQUEST_SECONDS = 10, /* from the connection to the request */
     SERVE_SECONDS =
         60, /* from the request to the answer; longer than broker waits for a generation */
-    GUESTS_EXTRA = 64, /* connections beyond the sandboxes that may be attached */
-    ASKS_MAX = 16,     /* of broker, at once */
+    GUESTS_EXTRA = 64,  /* connections beyond the sandboxes that may be attached */
+    GUESTS_SILENT = 16, /* of one user that have asked for nothing yet: a fraction of those */
+    ASKS_MAX = 16,      /* of broker, at once */
     GROUPS_MAX = 1024,
     CA_MAX = 64 << 10,
     REQUEST_ROOM = 512,
@@ -112,6 +113,13 @@ static size_t count(const struct attach *a, bool of_one, uint32_t uid) {
     size_t n = 0;
     for (const struct guest *g = a->guests; g; g = g->next)
         n += g->state != GUEST_NEW && (!of_one || g->uid == uid);
+    return n;
+}
+
+static size_t count_silent(const struct attach *a, uint32_t uid) {
+    size_t n = 0;
+    for (const struct guest *g = a->guests; g; g = g->next)
+        n += g->state == GUEST_NEW && g->uid == uid;
     return n;
 }
 
@@ -360,7 +368,8 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx) {
     struct guest *g = guest_new(a, fd, who.uid);
     if (!g)
         return;
-    if (a->n_guests > a->now.limits.v[LIMIT_ATTACHED] + GUESTS_EXTRA)
+    if (a->n_guests > a->now.limits.v[LIMIT_ATTACHED] + GUESTS_EXTRA ||
+        count_silent(a, who.uid) > GUESTS_SILENT)
         guest_refuse(g, ERR_LIMIT, "too many launchers are connected: try again");
 }
 

@@ -136,6 +136,18 @@ def who_asks_without_end_does_not_fill_the_log(place):
     assert 600 <= len(events(place, "attach_refused")) < 800
 
 
+def who_connects_and_says_nothing_shuts_nobody_else_out(place):
+    need_root("change the uid")
+    silent = [connect(place.path("attach.sock")) for _ in range(40)]
+    try:
+        assert in_child(lambda: attach_and_ask(place, "a"), NOBODY) == (True, 200)
+        assert "too many launchers" in refusal(lambda: Attached(place, "c"))
+    finally:
+        for stream in silent:
+            stream.close()
+    assert wait_for(lambda: attach_and_ask(place, "a") == 200)
+
+
 def a_group_counts_the_first_one_and_the_others(place):
     need_root("change the uid")
     assert in_child(lambda: attach_and_ask(place, "c"), SOMEBODY, [1, 4711]) == (True, 200)

@@ -556,8 +556,10 @@ struct attach *attach_new(struct loop *l, const struct role_args *args) {
 void attach_free(struct attach *a) {
     if (!a)
         return;
-    while (a->guests)
-        guest_free(a->guests);
+    for (struct guest *g = a->guests, *next; g; g = next) {
+        next = g->next;
+        guest_free(g);
+    }
     if (a->listener)
         event_free(a->listener);
     channel_free(a->broker);

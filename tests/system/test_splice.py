@@ -37,8 +37,10 @@ def place_of(config=LIMITS, **values):
 
 
 def own_context(place):
-    """A client that trusts nobody but the upstream's own authority."""
-    return ssl.create_default_context(cafile=place.ca.pem)
+    """A client that trusts nobody but the upstream's own authority, and tells a cut from an end."""
+    context = ssl.create_default_context(cafile=place.ca.pem)
+    context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)
+    return context
 
 
 def open_raw(place, host="raw.test", sandbox="a", **more):

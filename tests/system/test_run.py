@@ -725,8 +725,11 @@ def an_interactive_shell_has_jobs_of_its_own(scene):
         terminal.type(b"\x1a")
         terminal.expect(b"Stopped")
         terminal.expect(b"inner> ")
-        terminal.type(b"kill -9 %1; wait\n")
-        terminal.type(b"\n")
+        terminal.type(b"kill -9 %1\n")
+        # A shell tells of it at a prompt, once it has noticed.
+        for _ in range(4):
+            time.sleep(0.5)
+            terminal.type(b"\n")
         terminal.expect(b"Killed")
         terminal.type(b"exit 5\n")
         terminal.expect(b"outer> ")

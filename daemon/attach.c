@@ -1,15 +1,14 @@
 #include "daemon/attach.h"
 
 #include "base/attach.h"
-#include "base/child.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
-#include "base/peer.h"
 #include "base/rights.h"
 #include "broker/broker_messages.h"
 #include "daemon/attach_refusals.h"
+#include "daemon/front.h"
 #include "policy/lexer.h"
 
 #include <errno.h>
@@ -54,15 +53,10 @@ struct guest {
 };
 
 struct attach {
-    struct loop *loop;
-    struct child *child;
-    struct event *listener;
-    struct channel *broker; /* NULL: not there */
-    struct audit_stream audit;
+    struct front front; /* the first: daemon/front.h */
     struct guest *guests;
     size_t n_guests;
     uint32_t last_id;
-    uint64_t home; /* cookie of the network namespace we are in */
     struct buf ca;
     struct bundle now, next; /* their views point into the texts that child keeps */
     struct attach_refusals refusals;
@@ -149,7 +143,7 @@ static bool is_listener(int fd, uint8_t way) {
 /* Why the request is refused, or NULL. */
 static const char *find_fault(const struct guest *g, const struct attach_request *r) {
     const struct attach *a = g->owner;
-    if (a->home == 0 || peer_namespace(g->fd) != a->home)
+    if (a->front.home == 0 || front_is_elsewhere(&a->front, g->fd))
         return "from another network namespace than exeatd's nobody attaches: no sandbox makes "
                "another one";
     if (!is_permitted(g))
@@ -171,7 +165,7 @@ static const char *find_fault(const struct guest *g, const struct attach_request
         return "too many sandboxes are attached: the limit is `attached`";
     if (count(a, true, g->uid) >= a->now.limits.v[LIMIT_ATTACHED_USER])
         return "this user has too many sandboxes attached: the limit is `attached-per-user`";
-    if (!a->broker)
+    if (!a->front.broker)
         return "the broker is not running: see `exeat status`";
     return NULL;
 }
@@ -179,14 +173,14 @@ static const char *find_fault(const struct guest *g, const struct attach_request
 /* ---- guests ---- */
 
 static void say_end(struct attach *a, uint32_t id) {
-    channel_send(child_channel(a->child), ROLE_LANE_END, id, 0, VIEW(""));
+    channel_send(child_channel(a->front.child), ROLE_LANE_END, id, 0, VIEW(""));
 }
 
 static void ask_broker(struct guest *g, uint16_t type, uint32_t id) {
-    struct buf *b = channel_begin(g->owner->broker, type, id, 0);
+    struct buf *b = channel_begin(g->owner->front.broker, type, id, 0);
     buf_put_u32(b, g->uid);
     buf_put_block(b, view_str(g->sandbox));
-    channel_end(g->owner->broker);
+    channel_end(g->owner->front.broker);
 }
 
 /* What was made for it ends with it. Its answer from broker would find nobody. */
@@ -194,7 +188,7 @@ static void undo(struct guest *g) {
     if (g->state == GUEST_NEW)
         return;
     say_end(g->owner, g->id);
-    if (g->state >= GUEST_ISSUED && g->owner->broker)
+    if (g->state >= GUEST_ISSUED && g->owner->front.broker)
         ask_broker(g, BROKER_SANDBOX_REMOVE, 0);
 }
 
@@ -267,7 +261,7 @@ static void ask_next(struct attach *a) {
     size_t waiting = 0;
     for (const struct guest *g = a->guests; g; g = g->next)
         waiting += g->state == GUEST_ISSUED && buf_len(&g->issued) == 0;
-    for (struct guest *g = a->guests; g && a->broker && waiting < ASKS_MAX; g = g->next)
+    for (struct guest *g = a->guests; g && a->front.broker && waiting < ASKS_MAX; g = g->next)
         if (g->state == GUEST_ADDED) {
             g->state = GUEST_ISSUED;
             ask_broker(g, BROKER_SANDBOX_ADD, g->id);
@@ -284,7 +278,7 @@ static uint32_t new_id(struct attach *a) {
 }
 
 static void ask_parent(struct guest *g, struct attach_request *r) {
-    struct channel *parent = child_channel(g->owner->child);
+    struct channel *parent = child_channel(g->owner->front.child);
     struct buf *b = channel_begin(parent, ROLE_LANE_ADD, g->id, 0);
     buf_put_u32(b, g->uid);
     buf_put_u8(b, (uint8_t)r->n);
@@ -343,8 +337,8 @@ static struct guest *guest_new(struct attach *a, int fd, uint32_t uid) {
     buf_init_cleared(&g->issued, BROKER_TEXT_MAX);
     a->guests = g;
     a->n_guests++;
-    g->readable = event_new(loop_base(a->loop), fd, EV_READ | EV_PERSIST, on_readable, g);
-    g->timer = event_new(loop_base(a->loop), -1, 0, on_timer, g);
+    g->readable = event_new(loop_base(a->front.loop), fd, EV_READ | EV_PERSIST, on_readable, g);
+    g->timer = event_new(loop_base(a->front.loop), -1, 0, on_timer, g);
     if (g->readable && g->timer && event_add(g->readable, NULL) == 0) {
         arm(g, REQUEST_SECONDS);
         return g;
@@ -353,23 +347,13 @@ static struct guest *guest_new(struct attach *a, int fd, uint32_t uid) {
     return NULL;
 }
 
-static void on_accept(evutil_socket_t listener, short what, void *ctx) {
+static void on_knock(void *ctx, int fd, const struct ucred *who) {
     struct attach *a = ctx;
-    struct ucred who;
-    socklen_t size = sizeof who;
-    (void)what;
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
-        return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof who) {
-        close(fd);
-        return;
-    }
-    struct guest *g = guest_new(a, fd, who.uid);
+    struct guest *g = guest_new(a, fd, who->uid);
     if (!g)
         return;
     if (a->n_guests > a->now.limits.v[LIMIT_ATTACHED] + GUESTS_EXTRA ||
-        count_silent(a, who.uid) > GUESTS_SILENT)
+        count_silent(a, who->uid) > GUESTS_SILENT)
         guest_refuse(g, ERR_LIMIT, "too many launchers are connected: try again");
 }
 
@@ -382,36 +366,24 @@ static struct guest *guest_of(const struct attach *a, uint32_t id) {
     return g;
 }
 
-static int take_done(void *ctx, struct channel *ch, struct message *m) {
+static void on_done(void *ctx, uint32_t id, int code, struct view text) {
     struct attach *a = ctx;
-    struct reader r = reader_of(m->body);
+    struct guest *g = guest_of(a, id);
     char why[512];
-    (void)ch;
-    int code = -(int)read_u8(&r);
-    struct view text = read_block(&r, BROKER_TEXT_MAX);
-    if (!read_done(&r))
-        return ERR_BAD;
-    struct guest *g = m->id ? guest_of(a, m->id) : NULL;
     if (!g || g->state != GUEST_ISSUED || buf_len(&g->issued) > 0)
-        return 0;
+        return;
     if (code != 0 || text.n == 0) {
         guest_refuse(g, code != 0 ? code : ERR_BAD, log_text(text, why, sizeof why));
-        return 0;
+        return;
     }
     buf_put(&g->issued, text);
     serve_when_ready(g);
     ask_next(a);
-    return 0;
 }
 
-static const struct channel_rule broker_rules[] = {
-    {BROKER_DONE, 0, BROKER_TEXT_MAX + 16, take_done, "broker done"},
-};
-
 /* Those who wait for it are refused; whoever was served goes on. */
-static void lose_broker(struct attach *a) {
-    channel_free(a->broker);
-    a->broker = NULL;
+static void on_broker_lost(void *ctx) {
+    struct attach *a = ctx;
     for (struct guest *g = a->guests, *next; g; g = next) {
         next = g->next;
         if (g->state == GUEST_ADDED || (g->state == GUEST_ISSUED && buf_len(&g->issued) == 0))
@@ -419,44 +391,13 @@ static void lose_broker(struct attach *a) {
     }
 }
 
-static void on_broker_closed(void *ctx, struct channel *ch, int why) {
-    struct attach *a = ctx;
-    (void)ch;
-    log_warn("broker's channel: %s", err_text(why));
-    lose_broker(a);
-    if (why == ERR_BAD || why == ERR_LIMIT)
-        child_bad_peer(a->child, ROLE_BROKER, 0);
-}
-
-static int attach_broker(struct attach *a, int fd) {
-    lose_broker(a);
-    a->broker = channel_new(a->loop, fd, broker_rules, sizeof broker_rules / sizeof *broker_rules,
-                            0, on_broker_closed, a);
-    return a->broker ? 0 : ERR_MEMORY;
-}
+static const struct front_ops front_ops = {
+    .on_knock = on_knock,
+    .on_done = on_done,
+    .on_broker_lost = on_broker_lost,
+};
 
 /* ---- the parent ---- */
-
-static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
-    struct attach *a = ctx;
-    (void)lane;
-    (void)name;
-    if (role == ROLE_BROKER)
-        return attach_broker(a, fd);
-    if (role == ROLE_AUDIT)
-        return audit_stream_attach(&a->audit, fd);
-    close(fd);
-    return ERR_BAD;
-}
-
-static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
-    struct attach *a = ctx;
-    (void)lane;
-    if (role == ROLE_BROKER)
-        lose_broker(a);
-    else if (role == ROLE_AUDIT)
-        audit_stream_away(&a->audit);
-}
 
 static int on_file(void *ctx, struct view name, int fd) {
     struct attach *a = ctx;
@@ -487,7 +428,7 @@ static void on_commit(void *ctx, uint32_t generation) {
         }
     }
     /* Nobody was let in before it was known who may. */
-    if (event_add(a->listener, NULL) != 0)
+    if (event_add(a->front.listener, NULL) != 0)
         log_warn("nobody can attach: no memory");
 }
 
@@ -520,8 +461,8 @@ static void on_status(void *ctx, struct buf *out) {
 }
 
 static const struct child_ops ops = {
-    .on_peer = on_peer,
-    .on_peer_gone = on_peer_gone,
+    .on_peer = front_on_peer,
+    .on_peer_gone = front_on_peer_gone,
     .on_file = on_file,
     .on_generation = on_generation,
     .on_commit = on_commit,
@@ -535,21 +476,15 @@ struct attach *attach_new(struct loop *l, const struct role_args *args) {
     struct attach *a = calloc(1, sizeof *a);
     if (!a)
         return NULL;
-    a->loop = l;
-    a->home = peer_namespace(LISTENER_FD);
-    if (a->home == 0)
-        log_warn("this kernel does not tell network namespaces: nobody can attach");
     buf_init(&a->ca, 2 * CA_MAX);
-    audit_stream_init(&a->audit, l, "attach", NULL, NULL);
-    a->refusals.audit = &a->audit;
-    a->child = child_new(l, args, &ops, a);
-    if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
-        a->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, a);
-    if (!a->child || !a->listener) {
+    a->refusals.audit = &a->front.audit;
+    if (!front_init(&a->front, l, args, "attach", &front_ops, &ops)) {
         attach_free(a);
         return NULL;
     }
-    child_up(a->child, VIEW(""));
+    if (a->front.home == 0)
+        log_warn("this kernel does not tell network namespaces: nobody can attach");
+    child_up(a->front.child, VIEW(""));
     return a;
 }
 
@@ -560,11 +495,7 @@ void attach_free(struct attach *a) {
         next = g->next;
         guest_free(g);
     }
-    if (a->listener)
-        event_free(a->listener);
-    channel_free(a->broker);
-    audit_stream_close(&a->audit);
-    child_free(a->child);
+    front_free(&a->front);
     buf_free(&a->ca);
     free(a);
 }

@@ -1,13 +1,11 @@
 #include "daemon/control.h"
 
-#include "audit/stream.h"
-#include "base/child.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/peer.h"
 #include "base/rights.h"
 #include "daemon/control_messages.h"
+#include "daemon/front.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,17 +28,12 @@ struct client {
 };
 
 struct control {
-    struct loop *loop;
-    struct child *child;
-    struct event *listener;
-    struct channel *broker; /* NULL: not there */
-    struct audit_stream audit;
+    struct front front; /* the first: daemon/front.h */
     struct client *clients;
     size_t n_clients;
     uint32_t last_ask;
     uint32_t uids[UIDS_MAX];
     size_t n_uids;
-    uint64_t home; /* the network namespace of the listener */
     uint64_t asked, refused;
 };
 
@@ -48,8 +41,8 @@ struct control {
 
 /* Nobody is left to be answered: broker must not go on reading what is typed. */
 static void cancel_at_broker(struct client *k) {
-    if (k->ask && k->at_broker && k->owner->broker)
-        channel_send(k->owner->broker, BROKER_CANCEL, k->ask, 0, VIEW(""));
+    if (k->ask && k->at_broker && k->owner->front.broker)
+        channel_send(k->owner->front.broker, BROKER_CANCEL, k->ask, 0, VIEW(""));
 }
 
 static void client_free(struct client *k) {
@@ -147,7 +140,7 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
              : m->type == CONTROL_RELOAD ? "a reload"
              : m->type == CONTROL_HEAD   ? "a signed head"
                                          : "the status");
-    struct channel *parent = child_channel(k->owner->child);
+    struct channel *parent = child_channel(k->owner->front.child);
     struct buf *b = channel_begin(parent, ROLE_ASK, k->ask, 0);
     buf_put_u8(b, (uint8_t)asks[m->type]);
     buf_put_block(b, m->body);
@@ -156,7 +149,7 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
 }
 
 static void send_to_broker(struct client *k, struct message *m) {
-    struct channel *broker = k->owner->broker;
+    struct channel *broker = k->owner->front.broker;
     uint16_t type = (uint16_t)(m->type - CONTROL_FOR_BROKER);
     struct buf body;
     buf_init(&body, BROKER_VALUE_MAX);
@@ -176,9 +169,9 @@ static int take_for_broker(void *ctx, struct channel *ch, struct message *m) {
     (void)ch;
     if (begin_ask(k, m->id, true) != 0)
         return ERR_BAD;
-    if (!k->owner->broker)
+    if (!k->owner->front.broker)
         client_answer(k, ERR_CLOSED, VIEW("the broker is not running: see `exeat status`"));
-    else if (channel_unsent(k->owner->broker) > 0)
+    else if (channel_unsent(k->owner->front.broker) > 0)
         client_answer(k, ERR_AGAIN, VIEW("the broker is busy: try again"));
     else
         send_to_broker(k, m);
@@ -237,7 +230,7 @@ static void record_refusal(struct control *c, uint32_t uid) {
     record_begin(&r, RECORD_EVENT, clock_wall(), clock_mono());
     record_str(&r, FIELD_EVENT, "control_refused");
     record_str(&r, FIELD_PRINCIPAL, text);
-    if (audit_stream_write(&c->audit, &r) != 0)
+    if (audit_stream_write(&c->front.audit, &r) != 0)
         log_warn("audit: a record was not taken");
     record_free(&r);
 }
@@ -251,30 +244,27 @@ static void client_add(struct control *c, int fd, uint32_t uid) {
     *k = (struct client){.owner = c, .uid = uid, .next = c->clients};
     c->clients = k;
     c->n_clients++;
-    k->timer = event_new(loop_base(c->loop), -1, 0, on_client_timer, k);
-    k->channel = channel_new(c->loop, fd, client_rules, sizeof client_rules / sizeof *client_rules,
-                             0, on_client_closed, k);
+    k->timer = event_new(loop_base(c->front.loop), -1, 0, on_client_timer, k);
+    k->channel = channel_new(c->front.loop, fd, client_rules,
+                             sizeof client_rules / sizeof *client_rules, 0, on_client_closed, k);
     if (k->timer && k->channel)
         arm(k, CONTROL_IDLE_SECONDS);
     else
         client_free(k);
 }
 
-static void greet(struct control *c, int fd) {
-    struct ucred who;
-    socklen_t size = sizeof who;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof who) {
-        close(fd);
-    } else if (peer_namespace(fd) != c->home) {
-        log_warn("uid %u, process %d: in another network namespace", who.uid, (int)who.pid);
-        record_refusal(c, who.uid);
+static void on_knock(void *ctx, int fd, const struct ucred *who) {
+    struct control *c = ctx;
+    if (front_is_elsewhere(&c->front, fd)) {
+        log_warn("uid %u, process %d: in another network namespace", who->uid, (int)who->pid);
+        record_refusal(c, who->uid);
         c->refused++;
         turn_away(fd, ERR_DENIED,
                   VIEW("this command runs in another network namespace than exeatd: that is where "
                        "sandboxes are; run it outside"));
-    } else if (!is_permitted(c, who.uid)) {
-        log_warn("uid %u, process %d: not permitted", who.uid, (int)who.pid);
-        record_refusal(c, who.uid);
+    } else if (!is_permitted(c, who->uid)) {
+        log_warn("uid %u, process %d: not permitted", who->uid, (int)who->pid);
+        record_refusal(c, who->uid);
         c->refused++;
         turn_away(fd, ERR_DENIED,
                   VIEW("this user may not control exeat: the configuration's `control` line "
@@ -283,40 +273,20 @@ static void greet(struct control *c, int fd) {
         c->refused++;
         turn_away(fd, ERR_LIMIT, VIEW("too many commands are connected: try again"));
     } else {
-        client_add(c, fd, who.uid);
+        client_add(c, fd, who->uid);
     }
-}
-
-static void on_accept(evutil_socket_t listener, short what, void *ctx) {
-    (void)what;
-    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd >= 0)
-        greet(ctx, fd);
 }
 
 /* ---- broker ---- */
 
-static int take_done(void *ctx, struct channel *ch, struct message *m) {
-    struct control *c = ctx;
-    struct reader r = reader_of(m->body);
-    (void)ch;
-    int code = -(int)read_u8(&r);
-    struct view text = read_block(&r, BROKER_TEXT_MAX);
-    if (!read_done(&r))
-        return ERR_BAD;
-    struct client *k = m->id ? client_of(c, m->id) : NULL;
+static void on_done(void *ctx, uint32_t id, int code, struct view text) {
+    struct client *k = client_of(ctx, id);
     if (k && k->at_broker)
         client_answer(k, code, text);
-    return 0;
 }
 
-static const struct channel_rule broker_rules[] = {
-    {BROKER_DONE, 0, BROKER_TEXT_MAX + 16, take_done, "broker done"},
-};
-
-static void lose_broker(struct control *c) {
-    channel_free(c->broker);
-    c->broker = NULL;
+static void on_broker_lost(void *ctx) {
+    struct control *c = ctx;
     for (struct client *k = c->clients; k; k = k->next)
         if (k->ask && k->at_broker)
             client_answer(
@@ -324,44 +294,13 @@ static void lose_broker(struct control *c) {
                 VIEW("the broker ended meanwhile: look whether it was done, then try again"));
 }
 
-static void on_broker_closed(void *ctx, struct channel *ch, int why) {
-    struct control *c = ctx;
-    (void)ch;
-    log_warn("broker's channel: %s", err_text(why));
-    lose_broker(c);
-    if (why == ERR_BAD || why == ERR_LIMIT)
-        child_bad_peer(c->child, ROLE_BROKER, 0);
-}
-
-static int attach_broker(struct control *c, int fd) {
-    lose_broker(c);
-    c->broker = channel_new(c->loop, fd, broker_rules, sizeof broker_rules / sizeof *broker_rules,
-                            0, on_broker_closed, c);
-    return c->broker ? 0 : ERR_MEMORY;
-}
+static const struct front_ops front_ops = {
+    .on_knock = on_knock,
+    .on_done = on_done,
+    .on_broker_lost = on_broker_lost,
+};
 
 /* ---- the parent ---- */
-
-static int on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd) {
-    struct control *c = ctx;
-    (void)lane;
-    (void)name;
-    if (role == ROLE_BROKER)
-        return attach_broker(c, fd);
-    if (role == ROLE_AUDIT)
-        return audit_stream_attach(&c->audit, fd);
-    close(fd);
-    return ERR_BAD;
-}
-
-static void on_peer_gone(void *ctx, enum role role, uint32_t lane) {
-    (void)lane;
-    struct control *c = ctx;
-    if (role == ROLE_BROKER)
-        lose_broker(c);
-    else if (role == ROLE_AUDIT)
-        audit_stream_away(&c->audit);
-}
 
 static int read_uids(struct control *c, struct view text) {
     while (text.n > 0) {
@@ -389,7 +328,7 @@ static int on_file(void *ctx, struct view name, int fd) {
     }
     buf_free(&text);
     /* Nobody was let in before it was known who may. */
-    return event_add(c->listener, NULL) == 0 ? 0 : ERR_SYSTEM;
+    return event_add(c->front.listener, NULL) == 0 ? 0 : ERR_SYSTEM;
 }
 
 static int on_answer(void *ctx, uint32_t id, int code, struct view text) {
@@ -407,8 +346,8 @@ static void on_status(void *ctx, struct buf *out) {
 }
 
 static const struct child_ops ops = {
-    .on_peer = on_peer,
-    .on_peer_gone = on_peer_gone,
+    .on_peer = front_on_peer,
+    .on_peer_gone = front_on_peer_gone,
     .on_file = on_file,
     .on_status = on_status,
     .on_answer = on_answer,
@@ -420,18 +359,11 @@ struct control *control_new(struct loop *l, const struct role_args *args) {
     struct control *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    c->loop = l;
-    c->home = peer_namespace(LISTENER_FD);
-    audit_stream_init(&c->audit, l, "control", NULL, NULL);
-    c->child = child_new(l, args, &ops, c);
-    if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
-        c->home = peer_namespace(LISTENER_FD);
-    c->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, c);
-    if (!c->child || !c->listener) {
+    if (!front_init(&c->front, l, args, "control", &front_ops, &ops)) {
         control_free(c);
         return NULL;
     }
-    child_up(c->child, VIEW(""));
+    child_up(c->front.child, VIEW(""));
     return c;
 }
 
@@ -442,11 +374,7 @@ void control_free(struct control *c) {
         next = k->next;
         client_free(k);
     }
-    if (c->listener)
-        event_free(c->listener);
-    channel_free(c->broker);
-    audit_stream_close(&c->audit);
-    child_free(c->child);
+    front_free(&c->front);
     free(c);
 }
 

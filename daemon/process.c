@@ -256,12 +256,13 @@ bool process_start(struct process *of, const struct channel_rule *rules, size_t 
         close_lane_fd(of);
         return false;
     }
-    fds[0] = pair[1];
-    fds[1] = of->lane_fd;
+    size_t n = 0;
+    fds[n++] = pair[1];
+    fds[n++] = of->lane_fd;
     for (size_t i = 0; i < of->n_listeners; i++)
-        fds[2 + i] = of->listeners[i];
+        fds[n++] = of->listeners[i];
     describe(&a, of);
-    of->pid = run(a.at, fds, 2 + of->n_listeners, place_uid(of->parent, of->role, of->lane));
+    of->pid = run(a.at, fds, n, place_uid(of->parent, of->role, of->lane));
     close(pair[1]);
     close_lane_fd(of);
     of->channel = channel_new(of->parent->loop, pair[0], rules, n_rules, 0, closed, of);

@@ -141,13 +141,11 @@ static int take_common(struct cli *cli, int argc, char **argv) {
     bool ended = false;
     for (int i = 0; i < argc; i++) {
         ended = ended || strcmp(argv[i], "--") == 0;
-        if (ended)
-            argv[n++] = argv[i];
-        else if (strcmp(argv[i], "--json") == 0)
+        if (!ended && strcmp(argv[i], "--json") == 0)
             cli->json = true;
-        else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+        else if (!ended && strcmp(argv[i], "--config") == 0 && i + 1 < argc)
             cli->config = argv[++i];
-        else if (strncmp(argv[i], "--config=", 9) == 0)
+        else if (!ended && strncmp(argv[i], "--config=", 9) == 0)
             cli->config = argv[i] + 9;
         else
             argv[n++] = argv[i];

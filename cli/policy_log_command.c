@@ -407,10 +407,10 @@ static void suggest_line(void *ctx, struct view line) {
 
 static bool is_first(const struct suggestion *s, const struct wish *w,
                      bool (*same)(const struct wish *, const struct wish *)) {
-    const struct wish *first = s->wishes;
-    while (!same(first, w))
-        first = first->next;
-    return first == w;
+    for (const struct wish *before = s->wishes; before && before != w; before = before->next)
+        if (same(before, w))
+            return false;
+    return true;
 }
 
 /* One operation for each rule, so that each sandbox is granted what it asked for. */

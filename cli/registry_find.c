@@ -202,6 +202,8 @@ static void become(const char *const *command, int out) {
     char *argv[6] = {NULL};
     for (size_t i = 0; i < 5 && command[i]; i++)
         argv[i] = strdup(command[i]);
+    if (!argv[0])
+        _exit(127);
     int null = open("/dev/null", O_RDWR);
     dup2(null, STDIN_FILENO);
     dup2(null, STDERR_FILENO);

@@ -193,9 +193,9 @@ int run_options_lend(struct run_options *o, struct view credential) {
     char variable[ENVIRONMENT_VARIABLE_SIZE], name[ENVIRONMENT_VARIABLE_SIZE];
     if (has_secret(o, credential))
         return 0;
-    if (view_cstr(credential, name, sizeof name) == 0 &&
-        environment_variable(credential, variable, sizeof variable) && getenv(variable) &&
-        *getenv(variable))
+    const char *value =
+        environment_variable(credential, variable, sizeof variable) ? getenv(variable) : NULL;
+    if (view_cstr(credential, name, sizeof name) == 0 && value && *value)
         return take_secret(o, name);
     return run_say("the policy lends %s the credential %.*s: `--secret %.*s=VARIABLE` says which "
                    "environment variable has its value",

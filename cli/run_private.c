@@ -117,12 +117,13 @@ int run_private_make(struct run_private *p, const char *directory, const struct 
 
 /* exeatd beside this program, else on the PATH. */
 static void find_daemon(char out[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof "exeatd");
+    static const char name[] = "exeatd";
+    ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - sizeof name);
     out[n > 0 ? n : 0] = 0;
     char *slash = strrchr(out, '/');
-    strcpy(slash ? slash + 1 : out, "exeatd");
+    memcpy(slash ? slash + 1 : out, name, sizeof name);
     if (access(out, X_OK) != 0)
-        strcpy(out, "exeatd");
+        memcpy(out, name, sizeof name);
 }
 
 /* Its end is bound to ours; the terminal's signals are none of its business. */

@@ -14,6 +14,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/queue.h>
 #include <unistd.h>
 
 /* More than this unsent: decoding, and facts, wait until egress has read some of it. */
@@ -34,14 +35,14 @@ struct job {
     size_t consumed;         /* inflate: decoded, credit not yet given */
     bool ended;              /* the body is complete */
     bool waiting;            /* in the list of those that wait for the channel */
-    struct job *next;
+    TAILQ_ENTRY(job) queue;
 };
 
 struct inspect {
     struct channel *channel;
     struct limits limits;
     struct table jobs;
-    struct job *first_waiting, *last_waiting;
+    TAILQ_HEAD(, job) waiting;
     struct event *retry;
     inspect_lost *lost;
     void *ctx;
@@ -50,22 +51,9 @@ struct inspect {
 
 /* ---- jobs ---- */
 
-static void stop_waiting(struct job *j) {
-    struct inspect *i = j->inspect;
-    struct job *before = NULL;
-    for (struct job *at = i->first_waiting; at; before = at, at = at->next) {
-        if (at != j)
-            continue;
-        if (before)
-            before->next = j->next;
-        else
-            i->first_waiting = j->next;
-        if (i->last_waiting == j)
-            i->last_waiting = before;
-        break;
-    }
+static void stop_waiting(struct inspect *i, struct job *j) {
+    TAILQ_REMOVE(&i->waiting, j, queue);
     j->waiting = false;
-    j->next = NULL;
 }
 
 static void wait_for_channel(struct job *j) {
@@ -74,17 +62,13 @@ static void wait_for_channel(struct job *j) {
     if (j->waiting)
         return;
     j->waiting = true;
-    if (i->last_waiting)
-        i->last_waiting->next = j;
-    else
-        i->first_waiting = j;
-    i->last_waiting = j;
+    TAILQ_INSERT_TAIL(&i->waiting, j, queue);
     event_add(i->retry, &soon);
 }
 
 static void job_free(struct job *j) {
     if (j->waiting)
-        stop_waiting(j);
+        stop_waiting(j->inspect, j);
     table_take(&j->inspect->jobs, j->id);
     body_scan_free(j->scan);
     body_read_free(j->read);
@@ -217,15 +201,16 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
     struct timeval soon = {0, RETRY_MS * 1000};
     (void)fd;
     (void)what;
-    while (i->first_waiting && channel_unsent(i->channel) <= BACKLOG_MAX) {
-        struct job *j = i->first_waiting;
-        stop_waiting(j);
+    for (struct job *j = TAILQ_FIRST(&i->waiting), *next;
+         j && channel_unsent(i->channel) <= BACKLOG_MAX; j = next) {
+        next = TAILQ_NEXT(j, queue);
+        stop_waiting(i, j);
         if (j->read)
             send_facts(j);
         else
             decode(j);
     }
-    if (i->first_waiting)
+    if (!TAILQ_EMPTY(&i->waiting))
         event_add(i->retry, &soon);
 }
 
@@ -371,6 +356,7 @@ struct inspect *inspect_new(struct loop *l, int fd, const struct limits *limits,
         close(fd);
         return NULL;
     }
+    TAILQ_INIT(&i->waiting);
     i->limits = *limits;
     i->lost = lost;
     i->ctx = ctx;

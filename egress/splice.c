@@ -331,7 +331,7 @@ static bool has_room(const struct lane *l, const struct tunnel *t) {
         if (!authority_equal(&s->tunnel->authority, &t->authority))
             continue;
         all++;
-        own += strcmp(s->tunnel->sandbox, t->sandbox) == 0;
+        own += view_equal(view_str(s->tunnel->sandbox), view_str(t->sandbox));
     }
     return share_allows(l, own, all, lane_limit(l, LIMIT_UPSTREAMS));
 }

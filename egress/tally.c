@@ -373,7 +373,7 @@ void tally_put_status(const struct lane *l, struct buf *out) {
     size_t more = 0;
     buf_init(&one, out->max);
     buf_put_str(out, ",\"grants\":[");
-    for (bool first = true; lane_sandbox(&rest, &name);)
+    for (bool first = true; l->now && lane_sandbox(&rest, &name);)
         for (size_t i = 0; (g = policy_sandbox_grant_at(l->now->policy, name, i)) != NULL; i++) {
             buf_reset(&one);
             buf_put_str(&one, first ? "" : ",");

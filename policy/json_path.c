@@ -49,7 +49,7 @@ int json_paths_init(struct json_paths *p, const struct view *pointers, size_t n)
         size += pointers[i].n;
     }
     p->at = calloc(n + 1, sizeof *p->at);
-    p->text = malloc(size);
+    p->text = calloc(1, size);
     int err = p->at && p->text ? 0 : ERR_MEMORY;
     uint8_t *text = p->text;
     for (size_t i = 0; i < n && err == 0; i++) {

@@ -397,7 +397,7 @@ static bool may_hold_credential(const struct verdict *v, const struct request_fa
                                 bool unsure) {
     bool empty = f->length_known && f->length == 0;
     bool open = v->allow || v->reason == REASON_CREDENTIAL_MISSING;
-    if (!v->service || empty)
+    if (empty)
         return false;
     if (open && v->credential && place_is_in_body(v->credential->place.place))
         return true;
@@ -413,7 +413,7 @@ bool body_needs_who(const struct policy *p, const struct who *who, const struct 
     struct search search = {.who = who, .facts = f, .needs = needs};
     struct verdict v = judge(p, &search);
     bool unsure = search.unsure && (v.allow || is_about_credentials(&v));
-    bool holds = may_hold_credential(&v, f, unsure);
+    bool holds = v.service && may_hold_credential(&v, f, unsure);
     for (const struct credential *c = holds ? v.service->credentials : NULL; c; c = c->next)
         if (place_is_in_body(c->place.place))
             ask_for_pointer(needs, c->place.pointer);

@@ -5,10 +5,10 @@
 /* ---- hosts ---- */
 
 /* FNV-1a: only to pass over most unequal hosts without comparing them. */
-uint32_t host_mark(struct view v) {
+uint32_t host_mark(struct view host) {
     uint32_t hash = 2166136261u;
-    for (size_t i = 0; i < v.n; i++)
-        hash = (hash ^ v.p[i]) * 16777619u;
+    for (size_t i = 0; i < host.n; i++)
+        hash = (hash ^ host.p[i]) * 16777619u;
     return hash;
 }
 

@@ -233,8 +233,11 @@ int courier_start(const struct role_args *args, struct proxy_listener *listeners
         int pair[2];
         if (listeners[i].way != WAY_DNS_UDP)
             continue;
-        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+            /* This proxy will not start: its end closes the rest. */
+            free(routes);
             return ERR_SYSTEM;
+        }
         routes[n].datagrams = listeners[i].fd;
         routes[n++].proxy = pair[1];
         listeners[i].fd = pair[0];

@@ -191,7 +191,7 @@ static int show_public(int fd) {
 }
 
 int files_cover(const struct run_plan *plan) {
-    int binds[RUN_PATHS_MAX], public;
+    int binds[RUN_PATHS_MAX] = {0}, public;
     if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
         return run_say("the mounts of the new namespace: %s", refusal_reason("", errno));
     if (keep_binds(plan, binds) != 0)

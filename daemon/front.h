@@ -9,7 +9,6 @@
 #include "base/child.h"
 #include "base/loop.h"
 
-#include <event2/event.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 

@@ -155,14 +155,8 @@ static void put_failures_json(const struct policy_errors *errors, size_t n, stru
     buf_put_str(out, "{");
     json_put_number(out, "expectations", n);
     json_put_number(out, "failed", errors->total);
-    buf_put_str(out, ",\"failures\":[");
-    for (size_t i = 0; i < errors->n; i++) {
-        buf_put_str(out, i ? ",{" : "{");
-        policy_told_place(out, &errors->at[i].at);
-        json_put_text(out, "text", view_str(errors->at[i].text));
-        buf_put_u8(out, '}');
-    }
-    buf_put_str(out, "]}\n");
+    policy_told_errors(out, "failures", errors);
+    buf_put_str(out, "}\n");
 }
 
 static int test(const struct cli *cli, const struct policy *p, const char *path, struct view text) {

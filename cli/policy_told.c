@@ -15,17 +15,22 @@ void policy_told_place(struct buf *out, const struct position *at) {
     }
 }
 
-static void put_errors_json(const struct policy_errors *errors, struct buf *out) {
-    buf_put_str(out, "{\"valid\":false");
-    json_put_number(out, "total", errors->total);
-    buf_put_str(out, ",\"errors\":[");
+void policy_told_errors(struct buf *out, const char *member, const struct policy_errors *errors) {
+    buf_printf(out, ",\"%s\":[", member);
     for (size_t i = 0; i < errors->n; i++) {
         buf_put_str(out, i ? ",{" : "{");
         policy_told_place(out, &errors->at[i].at);
         json_put_text(out, "text", view_str(errors->at[i].text));
         buf_put_u8(out, '}');
     }
-    buf_put_str(out, "]}\n");
+    buf_put_u8(out, ']');
+}
+
+static void put_errors_json(const struct policy_errors *errors, struct buf *out) {
+    buf_put_str(out, "{\"valid\":false");
+    json_put_number(out, "total", errors->total);
+    policy_told_errors(out, "errors", errors);
+    buf_put_str(out, "}\n");
 }
 
 int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,

@@ -19,6 +19,8 @@ int policy_told_load(const struct cli *cli, const char *path, struct policy **ou
 /* Tells the errors of a text, to standard error or as JSON. Always EXIT_INVALID. */
 int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,
                        const char *path);
+/* `,"member":[...]`: place and text of each. */
+void policy_told_errors(struct buf *out, const char *member, const struct policy_errors *errors);
 /* "file", "line" and "column" of an object, as far as they are known. */
 void policy_told_place(struct buf *out, const struct position *at);
 

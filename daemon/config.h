@@ -30,6 +30,9 @@ struct config_listener {
     struct config_listener *next;
 };
 
+/* Whether both cannot be open at once: the same path, or the same address and port of TCP or of UDP. */
+bool config_same_place(const struct config_listener *a, const struct config_listener *b);
+
 /* A lane as the configuration has it; the policy completes one without names. */
 struct config_lane {
     uint32_t id; /* from 1, in the order of the text */

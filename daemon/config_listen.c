@@ -185,7 +185,7 @@ static int read_where(struct config_source *s, struct lexer *l) {
     return config_socket(s, l, &listener->path);
 }
 
-static bool same_place(const struct config_listener *a, const struct config_listener *b) {
+bool config_same_place(const struct config_listener *a, const struct config_listener *b) {
     if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
         return false;
     if (a->is_unix || b->is_unix)
@@ -196,7 +196,7 @@ static bool same_place(const struct config_listener *a, const struct config_list
 static int add_listener(struct config_source *s, struct lexer *l) {
     struct config *c = s->config;
     for (const struct config_listener *q = c->listeners; q; q = q->next)
-        if (same_place(q, s->listener)) {
+        if (config_same_place(q, s->listener)) {
             errors_add(l->errors, s->listener->at, "the same listener as in line %u", q->at.line);
             return ERR_BAD;
         }

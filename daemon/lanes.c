@@ -115,14 +115,6 @@ void lanes_start(struct lane *l) {
 
 /* ---- listeners ---- */
 
-static bool same_place(const struct config_listener *a, const struct config_listener *b) {
-    if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
-        return false;
-    if (a->is_unix || b->is_unix)
-        return a->is_unix && b->is_unix && strcmp(a->path, b->path) == 0;
-    return a->port == b->port && address_equal(&a->address, &b->address);
-}
-
 static bool same_rights(const struct config_listener *a, const struct config_listener *b) {
     return a->mode == b->mode && a->owner == b->owner && a->group == b->group && a->way == b->way;
 }
@@ -131,7 +123,7 @@ static bool same_rights(const struct config_listener *a, const struct config_lis
 static const struct listener *find_open(const struct parent *p, const struct config_listener *at) {
     for (const struct lane *l = p->lanes; l; l = l->next)
         for (size_t i = 0; !has_ended(l) && i < l->n_listeners; i++)
-            if (l->listeners[i].at && same_place(l->listeners[i].at, at))
+            if (l->listeners[i].at && config_same_place(l->listeners[i].at, at))
                 return &l->listeners[i];
     return NULL;
 }
@@ -175,7 +167,8 @@ static bool same_listeners(const struct lane *l, const struct config *c, uint32_
         bool found = at->lane != id;
         n += at->lane == id;
         for (size_t i = 0; i < l->n_listeners && !found; i++)
-            found = same_place(l->listeners[i].at, at) && same_rights(l->listeners[i].at, at);
+            found =
+                config_same_place(l->listeners[i].at, at) && same_rights(l->listeners[i].at, at);
         if (!found)
             return false;
     }
@@ -304,7 +297,7 @@ static void point_to_plan(struct lane *l, const struct config *plan) {
     l->config = l->planned;
     for (size_t i = 0; i < l->n_listeners; i++)
         for (const struct config_listener *at = plan->listeners; at; at = at->next)
-            if (same_place(l->listeners[i].at, at))
+            if (config_same_place(l->listeners[i].at, at))
                 l->listeners[i].at = at;
 }
 

@@ -316,7 +316,8 @@ class Varnish(ProxyServer):
                    "-p http_req_hdr_len=64k -p http_req_size=128k -p workspace_client=256k -p workspace_backend=256k "
                    "-p vsl_buffer=20k -p vsl_reclen=16300")
         wait_for(lambda: os.path.exists(self.path("run/_.vsm_child/_.index")), 30)
-        self.spawn("varnishncsa -n {dir}/run -F %m#%U%q#%s", "log")
+        # From the head of the log (-d): it attaches some time after it was started, and would miss what came before.
+        self.spawn("varnishncsa -d -n {dir}/run -F %m#%U%q#%s", "log")
 
 
 class Nghttpx(ProxyServer):

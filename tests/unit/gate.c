@@ -309,7 +309,7 @@ static void socks_is_told_as_connect_is(void **state) {
     client_write(w, fd,
                  "\x05\x01\x02\x01\x01u\x01p\x05\x01\x00\x03\x08"
                  "api.test\x01\xbb",
-                 25);
+                 23);
     struct heard *h = egress_hears(w, LANE_OPEN);
     struct reader r = reader_of(heard_view(h));
     assert_view(read_block(&r, 100), "api.test:443");

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 from place import free_port, wait_for  # noqa: E402
@@ -308,7 +309,7 @@ class Varnish(ProxyServer):
     def configure(self):
         super().configure()
         self.write("vcl", 'vcl 4.1;\nbackend default { .host = "127.0.0.1"; .port = "{witness}"; }\n'
-                   'sub vcl_recv { return (pass); }\n')
+                   'sub vcl_recv { if (req.url == "/up") { return (synth(200)); } return (pass); }\n')
         os.mkdir(self.path("run"))
 
     def launch(self):
@@ -316,8 +317,20 @@ class Varnish(ProxyServer):
                    "-p http_req_hdr_len=64k -p http_req_size=128k -p workspace_client=256k -p workspace_backend=256k "
                    "-p vsl_buffer=20k -p vsl_reclen=16300")
         wait_for(lambda: os.path.exists(self.path("run/_.vsm_child/_.index")), 30)
-        # From the head of the log (-d): it attaches some time after it was started, and would miss what came before.
-        self.spawn("varnishncsa -d -n {dir}/run -F %m#%U%q#%s", "log")
+        self.spawn("varnishncsa -n {dir}/run -F %m#%U%q#%s", "log")
+        # It attaches some time after it was started, and misses what came before.
+        if not wait_for(self.is_logging, 30, 0.2):
+            raise AssertionError("varnishncsa writes nothing")
+
+    def is_logging(self):
+        try:
+            urllib.request.urlopen("http://127.0.0.1:%d/up" % self.clear, timeout=5).close()
+        except OSError:
+            return False
+        return os.path.getsize(self.path("log")) > 0
+
+    def logged(self):
+        return [line for line in super().logged() if line[1] != "/up"]
 
 
 class Nghttpx(ProxyServer):

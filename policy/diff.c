@@ -1,13 +1,11 @@
 #include "policy/diff.h"
 
-#include "policy/diff_places.h"
 #include "policy/diff_reach.h"
 #include "policy/diff_same.h"
+#include "policy/diff_state.h"
 #include "policy/diff_verdict.h"
 #include "policy/judge_grants.h"
 #include "policy/method.h"
-#include "policy/path_classes.h"
-#include "policy/samples.h"
 
 #include <stdlib.h>
 
@@ -28,62 +26,7 @@ static const struct mode {
      ", with a second target"},
 };
 
-enum { MODES = sizeof modes / sizeof modes[0], METHOD_CLASSES_MAX = 64, RULES_A_LINE = 8 };
-
-/* What makes two differences one. */
-struct key {
-    size_t sandbox, mode;
-    enum diff_kind kind;
-    enum reason reasons[2];
-    struct position at[2];
-};
-
-/* The services of a policy that cover the place in hand, in their order. */
-struct side {
-    const struct service *at[SERVICES_MAX];
-    unsigned level[SERVICES_MAX];
-    size_t n;
-};
-
-/* Somebody with rights in both policies; not known: has none. */
-struct somebody {
-    struct who who[2];
-    bool known[2];
-    bool fares_alike;          /* at the place in hand */
-    bool fares_alike_in_class; /* of paths */
-};
-
-struct diff {
-    const struct policy *p[2];
-    void (*found)(void *ctx, const struct diff_found *f);
-    void *ctx;
-    struct diff_result *result;
-    struct arena arena;
-    struct diff_hosts hosts;
-    struct diff_sandboxes sandboxes;
-    struct key *keys;
-    size_t n_keys;
-    struct somebody *who; /* of each in sandboxes */
-    bool same_blocks, failed;
-    struct samples samples;
-    struct sample_request requests[2];
-    /* the place in hand */
-    struct authority authority;
-    struct side sides[2];
-    struct watched watched[2];
-    bool clear, observes, same_heads, bodies;
-    struct path_words words;
-    struct class_rule *rules;
-    size_t n_rules, max_rules, n_allowing;
-    uint64_t methods[METHOD_CLASSES_MAX];
-    size_t n_methods;
-};
-
-static void not_whole(struct diff *d, const char *why) {
-    if (d->result->whole)
-        d->result->why = why;
-    d->result->whole = false;
-}
+enum { MODES = sizeof modes / sizeof modes[0], RULES_A_LINE = 8 };
 
 /* ---- one request ---- */
 
@@ -131,7 +74,7 @@ static bool ask(struct diff *d, struct asked *a, int which) {
     }
     d->failed = d->failed || err == ERR_MEMORY;
     if (err == ERR_BAD)
-        not_whole(d, why);
+        diff_not_whole(d, why);
     return err == 0;
 }
 
@@ -156,7 +99,7 @@ static bool is_new(struct diff *d, const struct asked *a, enum diff_kind kind) {
             return false;
     }
     if (d->n_keys == DIFFERENCES_MAX) {
-        not_whole(d, "there are more differences than are told");
+        diff_not_whole(d, "there are more differences than are told");
         return false;
     }
     d->keys[d->n_keys++] = new;
@@ -194,14 +137,6 @@ static void tell_request(struct diff *d, const struct asked *a, enum diff_kind k
 
 /* ---- addresses and upstreams ---- */
 
-/* Services with operations that share a place say the same of them. */
-static const struct service *speaker(const struct side *side) {
-    for (size_t i = 0; i < side->n; i++)
-        if (side->at[i]->operations)
-            return side->at[i];
-    return NULL;
-}
-
 static void tell_reach(struct diff *d, enum diff_kind kind, struct view example) {
     struct asked a = {.trial = {.authority = d->authority, .method = VIEW("CONNECT"), .tls = true}};
     for (; a.sandbox < d->sandboxes.n; a.sandbox++) {
@@ -217,7 +152,7 @@ static void tell_reach(struct diff *d, enum diff_kind kind, struct view example)
 static void compare_reach(struct diff *d) {
     struct reach r[2];
     for (int i = 0; i < 2; i++)
-        r[i] = (struct reach){d->p[i], speaker(&d->sides[i]), d->authority.port};
+        r[i] = (struct reach){d->p[i], diff_speaker(&d->sides[i]), d->authority.port};
     for (int newer = 1; newer >= 0 && r[0].service && r[1].service; newer--) {
         struct buf example;
         buf_init(&example, 1 << 12);
@@ -309,7 +244,7 @@ static bool part_sandboxes(struct diff *d) {
     if (same && d->same_blocks)
         return false;
     if (!d->sandboxes.whole)
-        not_whole(d, "names of sandboxes with several stars overlap");
+        diff_not_whole(d, "names of sandboxes with several stars overlap");
     for (size_t i = 0; i < d->sandboxes.n; i++) {
         struct somebody *who = &d->who[i];
         who->fares_alike = same && !d->observes && fares_alike(d, who);
@@ -441,166 +376,12 @@ static void compare_class(struct diff *d, const struct path_class *c, uint64_t m
             compare_target(d, &a, c->path, slash == 1);
     }
     if (!d->samples.whole)
-        not_whole(d, "lines have more conditions than can be combined");
+        diff_not_whole(d, "lines have more conditions than can be combined");
     d->failed = d->failed || d->samples.failed;
     samples_free(&d->samples);
 }
 
 /* ---- all classes of a place ---- */
-
-static void add_rules(struct diff *d, const struct rule *r, struct class_rule how) {
-    for (; r; r = r->next) {
-        how.rule = r;
-        d->rules[d->n_rules++] = how;
-        d->n_allowing += !how.widely;
-    }
-}
-
-/* What stands for "anything else" must not be what somebody wrote. */
-static const char stranger_text[] =
-    "a policy has the text zq9 or 70007, which stands for anything else here";
-
-static bool is_stranger(struct view v) {
-    return view_search(v, VIEW("zq9")) < v.n || view_search(v, VIEW("ZQ9")) < v.n ||
-           view_search(v, VIEW("70007")) < v.n;
-}
-
-static bool rules_name_strangers(const struct rule *r) {
-    bool found = false;
-    for (; r && !found; r = r->next) {
-        found = is_stranger(r->path.text);
-        for (const struct condition *c = r->conditions; c; c = c->next) {
-            found = found || is_stranger(c->name) || is_stranger(c->test.glob);
-            for (size_t i = 0; i < c->test.n_values; i++)
-                found = found || is_stranger(c->test.values[i].text);
-            for (size_t i = 0; i < c->n_names; i++)
-                found = found || is_stranger(c->names[i]);
-        }
-    }
-    return found;
-}
-
-static void look_for_strangers(struct diff *d, const struct service *s) {
-    bool found = rules_name_strangers(s->nevers);
-    for (const struct operation *o = s->operations; o; o = o->next)
-        found = found || rules_name_strangers(o->rules);
-    if (found)
-        not_whole(d, stranger_text);
-}
-
-/* The value of a credential is not sampled as something else, too. */
-static bool asks_for(const struct rule *r, struct view pointer) {
-    for (; r; r = r->next)
-        for (const struct condition *c = r->conditions; c; c = c->next)
-            if (c->kind == CONDITION_BODY && view_equal(c->name, pointer))
-                return true;
-    return false;
-}
-
-static void look_for_bodies(struct diff *d, const struct service *s) {
-    for (int i = 0; i < 2; i++)
-        for (size_t k = 0; k < d->watched[i].n; k++) {
-            const struct credential_place *place = d->watched[i].at[k];
-            if (!place_is_in_body(place->place))
-                continue;
-            d->bodies = true;
-            bool asked = asks_for(s->nevers, place->name);
-            for (const struct operation *o = s->operations; o; o = o->next)
-                asked = asked || asks_for(o->rules, place->name);
-            if (asked)
-                not_whole(d, "a condition is on a credential in the body");
-        }
-}
-
-/* No request is tried with the same credential twice. */
-static void look_for_repeats(struct diff *d) {
-    const struct service *s[2] = {speaker(&d->sides[0]), speaker(&d->sides[1])};
-    for (const struct credential *c = s[0] ? s[0]->credentials : NULL; c && s[1]; c = c->next)
-        for (const struct credential *k = s[1]->credentials; k; k = k->next)
-            if (view_equal(c->name, k->name) && c->at_most != k->at_most)
-                not_whole(d, "a credential may stand in a request more or less often");
-}
-
-/* `grpc` is judged by the path. */
-static void mark_path(struct diff *d, const struct rule *r, struct view path) {
-    struct rule *mark = arena_alloc(&d->arena, sizeof *mark);
-    struct view text = arena_copy(&d->arena, path);
-    const char *why;
-    d->failed = d->failed || !mark || !text.p;
-    if (d->failed)
-        return;
-    *mark = (struct rule){.methods = r->methods, .any_method = r->any_method};
-    if (path_pattern_parse(text, false, &mark->path, &why) != 0)
-        not_whole(d, "a gRPC method is no path");
-    else if (d->n_rules == d->max_rules)
-        not_whole(d, "there are more gRPC lines than are compared");
-    else
-        d->rules[d->n_rules++] = (struct class_rule){.rule = mark, .mark = true};
-}
-
-static void mark_grpc(struct diff *d, const struct rule *r) {
-    for (const struct condition *c = r->conditions; c; c = c->next) {
-        struct buf all;
-        if (c->kind != CONDITION_GRPC)
-            continue;
-        buf_init(&all, c->name.n + 2);
-        buf_put(&all, c->name);
-        if (view_ends(c->name, VIEW("/"))) {
-            mark_path(d, r, view_head(c->name, c->name.n - 1));
-            buf_put_str(&all, "**");
-        }
-        mark_path(d, r, buf_view(&all));
-        buf_free(&all);
-    }
-}
-
-static void gather_words(struct diff *d) {
-    d->clear = d->bodies = false;
-    d->words = (struct path_words){false, false};
-    for (int i = 0; i < 2; i++)
-        for (size_t k = 0; k < d->sides[i].n; k++) {
-            const struct service *s = d->sides[i].at[k];
-            d->clear = d->clear || s->tls == SERVICE_CLEAR;
-            d->words.encoded_slash = d->words.encoded_slash || s->encoded_slash;
-            d->words.parameters = d->words.parameters || s->parameters;
-            look_for_strangers(d, s);
-            look_for_bodies(d, s);
-        }
-}
-
-static void gather_rules(struct diff *d) {
-    struct class_rule line = {.widely = false};
-    d->n_rules = d->n_allowing = 0;
-    for (int i = 0; i < 2; i++)
-        for (size_t k = 0; k < d->sides[i].n; k++) {
-            const struct service *s = d->sides[i].at[k];
-            line.newer = i == 1;
-            line.widely = true;
-            add_rules(d, s->nevers, line);
-            line.decoded = true;
-            if (d->words.encoded_slash)
-                add_rules(d, s->nevers, line);
-            line.widely = line.decoded = false;
-            for (const struct operation *o = s->operations; o; o = o->next)
-                add_rules(d, o->rules, line);
-        }
-    for (size_t i = 0, n = d->n_rules; i < n; i++)
-        mark_grpc(d, d->rules[i].rule);
-}
-
-/* Methods that no rule tells apart are one class. */
-static void part_methods(struct diff *d) {
-    d->methods[0] = methods_grantable();
-    d->n_methods = 1;
-    for (size_t i = 0; i < d->n_rules; i++) {
-        uint64_t mask = d->rules[i].rule->methods;
-        for (size_t k = 0, n = d->n_methods; k < n; k++)
-            if ((d->methods[k] & mask) != 0 && (d->methods[k] & ~mask) != 0) {
-                d->methods[d->n_methods++] = d->methods[k] & ~mask;
-                d->methods[k] &= mask;
-            }
-    }
-}
 
 static void compare_place(struct diff *d) {
     struct path_classes classes;
@@ -613,16 +394,13 @@ static void compare_place(struct diff *d) {
     d->same_heads = sides_same(d, service_head_same);
     if (!part_sandboxes(d))
         return;
-    gather_words(d);
-    look_for_repeats(d);
-    gather_rules(d);
+    diff_gather(d);
     if (d->n_allowing == 0 && !d->observes)
         return;
-    part_methods(d);
     if (path_classes_find(d->rules, d->n_rules, d->words, &classes) != 0)
         d->failed = true;
     if (!classes.whole)
-        not_whole(d, "there are more classes of paths than are compared");
+        diff_not_whole(d, "there are more classes of paths than are compared");
     for (size_t i = 0; i < classes.n && !d->failed; i++)
         for (size_t k = 0; k < d->n_methods; k++)
             compare_class(d, &classes.at[i], d->methods[k]);
@@ -651,7 +429,7 @@ static void compare_host(struct diff *d, const struct authority *host) {
                 if (seen < n)
                     continue;
                 if (n == sizeof done / sizeof done[0]) {
-                    not_whole(d, "a host has more ports than are compared");
+                    diff_not_whole(d, "a host has more ports than are compared");
                     return;
                 }
                 done[n++] = d->authority.port = s->ports[k];
@@ -661,17 +439,6 @@ static void compare_host(struct diff *d, const struct authority *host) {
 }
 
 /* ---- all of it ---- */
-
-static void look_for_strange_names(struct diff *d, const struct policy *p) {
-    bool found = false;
-    for (const struct sandbox *s = p->sandboxes; s; s = s->next)
-        found = found || is_stranger(s->name);
-    for (const struct service *s = p->services; s; s = s->next)
-        for (const struct host_rule *h = s->hosts; h; h = h->next)
-            found = found || is_stranger(h->text);
-    if (found)
-        not_whole(d, stranger_text);
-}
 
 static int find_somebodies(struct diff *d) {
     d->who = arena_array(&d->arena, d->sandboxes.n + 1, sizeof *d->who);
@@ -690,7 +457,7 @@ static int begin(struct diff *d) {
         return ERR_MEMORY;
     for (int i = 0; i < 2; i++) {
         buf_init(&d->requests[i].query, 1 << 15);
-        look_for_strange_names(d, d->p[i]);
+        diff_look_for_names(d, d->p[i]);
     }
     d->same_blocks = blocks_same(d->p[0], d->p[1]);
     return find_somebodies(d);

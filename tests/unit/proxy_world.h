@@ -240,7 +240,7 @@ __attribute__((unused)) static void client_reads_nothing(struct world *w, int fd
 }
 
 /* The end of the connection and nothing before it: 0, or the errno (ECONNRESET). */
-static int client_reads_end(struct world *w, int fd) {
+__attribute__((unused)) static int client_reads_end(struct world *w, int fd) {
     uint8_t byte;
     for (int i = 0; i < TURNS; i++) {
         ssize_t got = read(fd, &byte, 1);

@@ -132,7 +132,7 @@ static bool wider_location(const struct service *before, const struct service *a
 
 /* ---- upstreams ---- */
 
-/* Other roots vouch for other upstreams, even if fewer; a further pin only narrows. */
+/* Other roots vouch for other upstreams, even if fewer; a further pin only narrows; another certificate is another right there. */
 static bool wider_upstream(const struct upstream_terms *before, const struct upstream_terms *after,
                            struct buf *example) {
     bool same_pin = before->pin && after->pin && memcmp(before->pin, after->pin, 32) == 0;
@@ -143,6 +143,10 @@ static bool wider_upstream(const struct upstream_terms *before, const struct ups
                    VIEW_ARG(after->ca));
     else if (before->pin && !same_pin)
         buf_put_str(example, "an upstream with another key than the one that was pinned");
+    else if (after->client_certificate.n > 0 &&
+             !view_equal(before->client_certificate, after->client_certificate))
+        buf_printf(example, "an upstream that is shown the client certificate %.*s",
+                   VIEW_ARG(after->client_certificate));
     else
         return false;
     return true;

@@ -16,7 +16,7 @@ struct reach {
 
 /*
  * Whether `after` takes an address or upstream that `before` refuses: an address inside its ranges, one that
- * `never all` closed, a country or network, or what the upstream shows. Appends an example: "address 10.0.0.0 of the range 10.0.0.0/8".
+ * `never all` closed, a country or network, what the upstream shows, or what it is shown. Appends an example: "address 10.0.0.0 of the range 10.0.0.0/8".
  */
 bool reach_is_wider(const struct reach *before, const struct reach *after, struct buf *example);
 

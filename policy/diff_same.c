@@ -35,10 +35,6 @@ static bool credentials_same(const struct credential *a, const struct credential
     return !a && !b;
 }
 
-static bool is_offered(const struct service *s) {
-    return s->upstream.client_certificate.n == 0;
-}
-
 bool service_head_same(const struct service *a, const struct service *b) {
     return view_equal(a->name, b->name) && a->tls == b->tls && a->accept_any == b->accept_any &&
            a->accept_cookies == b->accept_cookies && a->accept_none == b->accept_none &&
@@ -46,7 +42,7 @@ bool service_head_same(const struct service *a, const struct service *b) {
            a->encoded_slash == b->encoded_slash && a->parameters == b->parameters &&
            a->body_limit == b->body_limit && a->splice_most == b->splice_most &&
            (a->never_all.line != 0) == (b->never_all.line != 0) &&
-           (a->operations != NULL) == (b->operations != NULL) && is_offered(a) == is_offered(b) &&
+           (a->operations != NULL) == (b->operations != NULL) &&
            credentials_same(a->credentials, b->credentials);
 }
 

@@ -1,26 +1,9 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/policy_texts.h"
 
 #include "daemon/config.h"
-#include "policy/errors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-static struct policy_errors errors;
-
-static void fail_with_errors(const char *text) {
-    struct buf out;
-    buf_init(&out, 1 << 20);
-    for (size_t i = 0; i < errors.n; i++)
-        errors_show(&errors.at[i], view_str(text), &out);
-    fail_msg("%.*s", VIEW_ARG(buf_view(&out)));
-}
 
 /* What every configuration needs, in three lines. */
 #define BASE "state /var/lib/exeat\npolicy policy\nlisten tcp 127.0.0.1:3128 { sandbox a }\n"
@@ -218,12 +201,6 @@ static void limits_take_units(void **state) {
     }
 }
 
-struct bad_case {
-    const char *text;
-    uint32_t line, column;
-    const char *says;
-};
-
 static void a_dns_listener_is_two_and_gives_out_private_addresses(void **state) {
     struct config c = read_config("state s; policy p\nlisten dns 0.0.0.0:53 { sandbox a }\n"
                                   "listen transparent 0.0.0.0:443 { sandbox a }\n"
@@ -245,7 +222,6 @@ static void a_dns_listener_is_two_and_gives_out_private_addresses(void **state) 
     config_free(&c);
 }
 
-/* Each has exactly one error. */
 static const struct bad_case bad_cases[] = {
     {"policy p\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'state DIR' is missing"},
     {"state s\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'policy FILE' is missing"},
@@ -339,10 +315,7 @@ static void these_configurations_are_refused_and_say_where_and_why(void **state)
         struct config c;
         if (config_read(view_str(b->text), "exeat.conf", &c, &errors) != ERR_BAD)
             fail_msg("must be refused: %s", b->text);
-        const struct policy_error *e = &errors.at[0];
-        if (errors.total != 1 || e->at.line != b->line || e->at.column != b->column ||
-            !strstr(e->text, b->says))
-            fail_with_errors(b->text);
+        check_error(b);
         assert_null(c.listeners);
     }
 }
@@ -380,18 +353,12 @@ static void a_socket_path_fits_the_kernel(void **state) {
 
 /* ---- with a policy ---- */
 
-static struct policy *policy_of(const char *text) {
-    struct policy *p;
-    assert_int_equal(policy_load(view_str(text), "p", &p, &errors), 0);
-    return p;
-}
-
 static void a_lane_for_everybody_has_who_has_no_other(void **state) {
     (void)state;
     struct config c = read_config(BASE "listen tcp 127.0.0.1:2 { shared }\n"
                                        "listen tcp 127.0.0.1:3 { shared c d }\n");
     struct policy *p =
-        policy_of("sandbox a { }\nsandbox b { }\nsandbox c { }\nsandbox d { }\nsandbox e { }\n");
+        load("sandbox a { }\nsandbox b { }\nsandbox c { }\nsandbox d { }\nsandbox e { }\n");
     struct buf out;
     buf_init(&out, 4096);
     assert_int_equal(config_put_lanes(&c, p, &out, &errors), 0);
@@ -411,7 +378,7 @@ static void a_lane_for_everybody_has_who_has_no_other(void **state) {
 static void a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error(void **state) {
     (void)state;
     struct config c = read_config(BASE "listen tcp 127.0.0.1:2 { sandbox Worker }\n");
-    struct policy *p = policy_of("sandbox a { }\nsandbox worker { }");
+    struct policy *p = load("sandbox a { }\nsandbox worker { }");
     struct buf out;
     buf_init(&out, 4096);
     assert_int_equal(config_put_lanes(&c, p, &out, &errors), ERR_BAD);
@@ -427,8 +394,7 @@ static void who_may_attach_what_goes_into_the_bundle(void **state) {
     (void)state;
     struct config c = read_config("state s; policy p\nattach a.sock {\n"
                                   "    uid 1000 a b\n    gid 7 b\n    mode 0660\n}\n");
-    struct policy *p = policy_of("sandbox a { }\nsandbox b { }"),
-                  *less = policy_of("sandbox a { }");
+    struct policy *p = load("sandbox a { }\nsandbox b { }"), *less = load("sandbox a { }");
     struct attach_right right;
     struct buf out;
     assert_string_equal(c.attach.path, "/etc/exeat/a.sock");

@@ -1,52 +1,27 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/policy_texts.h"
 
-#include <cmocka.h>
-
-#include "policy/errors.h"
 #include "policy/lint.h"
-#include "policy/policy.h"
 
 #include <stdio.h>
 
-static struct policy_errors errors;
-
-#define S                                                                                          \
+#define A                                                                                          \
     "service a { host a.test; operation r { GET /r }; operation w { PUT /w }\n"                    \
     "operation x { POST /x } }\n"
-
-static struct policy *load(const char *text) {
-    struct policy *p = NULL;
-    if (policy_load(view_str(text), "policy", &p, &errors) != 0)
-        fail_msg("%s\n%u:%u: %s", text, errors.at[0].at.line, errors.at[0].at.column,
-                 errors.at[0].text);
-    return p;
-}
-
-static const struct authority a_test = {.kind = HOST_NAME, .host = "a.test", .port = 443};
-static const struct materials no_materials;
 
 /* `sandbox` asks for the operation r, at this time. */
 static struct verdict judge_at(const struct policy *p, const char *sandbox, const char *method,
                                const char *path, uint64_t now) {
     struct target t = {.path = view_str(path), .n_segments = 1};
-    struct request_facts f = {.sandbox = view_str(sandbox),
-                              .tls = true,
-                              .authority = &a_test,
-                              .method = view_str(method),
-                              .target = &t,
-                              .materials = &no_materials,
-                              .length_known = true,
-                              .now = now};
+    struct request_facts f = facts_of(method, &t);
+    f.sandbox = view_str(sandbox);
+    f.now = now;
     return policy_judge(p, &f);
 }
 
 /* The terms of the verdict's grants, in order, each behind its layer. */
 static void check_grants(const char *grants, const char *expected) {
     char text[2048];
-    snprintf(text, sizeof text, S "%s\n", grants);
+    snprintf(text, sizeof text, A "%s\n", grants);
     struct policy *p = load(text);
     struct verdict v = judge_at(p, "s-1", "GET", "/r", 0);
     struct buf told;
@@ -112,7 +87,7 @@ static void gf_a_grant_without_limits_leaves_none(void **state) {
 
 static void gf_a_grant_that_has_ended_is_none(void **state) {
     (void)state;
-    struct policy *p = load(S "sandbox s {\ngrant a r until 2030-01-01T00:00:00Z\n"
+    struct policy *p = load(A "sandbox s {\ngrant a r until 2030-01-01T00:00:00Z\n"
                               "grant a w until 2030-01-01T00:00:00Z note 1\n"
                               "grant a w uses 5 note 2\n}\n"
                               "sandbox o { grant a r until 2030-01-01T00:00:00Z mode observe }\n"
@@ -138,7 +113,7 @@ static bool same_grant(const char *one, const char *other) {
     struct buf identity[2];
     for (int i = 0; i < 2; i++) {
         char text[1024];
-        snprintf(text, sizeof text, S "%s\n", texts[i]);
+        snprintf(text, sizeof text, A "%s\n", texts[i]);
         struct policy *p = load(text);
         buf_init(&identity[i], 4096);
         for (size_t k = 0; k < policy_grants(p) && buf_len(&identity[i]) == 0; k++)
@@ -188,7 +163,7 @@ static void gf_grants_that_make_no_sense_do_not_load(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct policy *p = NULL;
         char text[1024];
-        snprintf(text, sizeof text, S "sandbox s { %s }\n", cases[i].grants);
+        snprintf(text, sizeof text, A "sandbox s { %s }\n", cases[i].grants);
         assert_int_equal(policy_load(view_str(text), "policy", &p, &errors), ERR_BAD);
         struct view said = view_str(errors.at[0].text);
         if (view_search(said, view_str(cases[i].says)) == said.n)
@@ -245,7 +220,7 @@ static struct verdict judge_layers(const char *above, const char *below, const c
     char org[256], text[1024];
     struct policy_files files = {read_layer, org};
     snprintf(org, sizeof org, "layer organisation\nsandbox s { %s }", above);
-    snprintf(text, sizeof text, "include org\n" S "sandbox s { %s }\n", below);
+    snprintf(text, sizeof text, "include org\n" A "sandbox s { %s }\n", below);
     if (policy_load_files(view_str(text), "policy", &files, p, &errors) != 0)
         fail_msg("%s", errors.at[0].text);
     return judge_at(*p, "s", method, path, 0);
@@ -279,7 +254,7 @@ static void wc_07_a_lower_layer_cannot_observe_alone(void **state) {
 
 static void gf_what_is_granted_is_not_observed(void **state) {
     (void)state;
-    struct policy *p = load(S "sandbox s { grant a r mode observe }\n"
+    struct policy *p = load(A "sandbox s { grant a r mode observe }\n"
                               "sandbox t { grant a r mode observe; grant a w uses 2 }\n");
     struct verdict v = judge_at(p, "s", "POST", "/x", 0);
     assert_true(v.allow && v.observed == REASON_OPERATION_NOT_GRANTED && v.at.line == 3);
@@ -298,7 +273,7 @@ static void note_code(void *ctx, const struct lint_finding *f) {
 
 static void gf_lint_tells_of_grants_that_observe_or_have_ended(void **state) {
     (void)state;
-    struct policy *p = load(S "expect allow as s GET https://a.test/r\nsandbox s {\n"
+    struct policy *p = load(A "expect allow as s GET https://a.test/r\nsandbox s {\n"
                               "grant a r mode observe\ngrant a w until 2020-01-01T00:00:00Z\n"
                               "grant a x until 2040-01-01T00:00:00Z }\n");
     struct buf found;

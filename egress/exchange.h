@@ -1,6 +1,6 @@
 /*
  * Exchanges: one request and its answer, from the record that proxy sent to the outcome in the
- * audit log. exchange.c holds the states; request.c makes the canonical request and has it judged;
+ * audit log. exchange.c holds the states; exchange_all.c visits all of a lane; request.c makes the canonical request and has it judged;
  * send.c is the half towards the upstream; answer.c the half towards the sandbox.
  *
  * A request whose verdict depends on its body is undecided while it is WAITING, until reading.c has
@@ -146,8 +146,6 @@ void exchange_not_lent(struct exchange *ex, enum reason why);
 struct generation *exchange_generation(struct exchange *ex);
 /* The kernel or the disk holds more of our records: what waited for that goes on. */
 void exchange_recorded(struct lane *l);
-/* Proxy has taken what was sent to it: answers go on. */
-void exchange_resume_all(struct lane *l);
 /* Audit is gone: what waits for its record is refused. */
 void exchange_lose_audit(struct lane *l);
 
@@ -179,8 +177,13 @@ void exchange_suspend(struct exchange *ex);
 /* Ends it: recorded, upstream released or closed. reason REASON_ALLOWED when all went well. */
 void exchange_finish(struct exchange *ex, enum reason why, struct view detail);
 
-/* ---- time and generations ---- */
+/* Back to WAITING without a connection, a credential or a record: nothing of it has left. */
+void exchange_withdraw(struct exchange *ex);
+
+/* ---- all exchanges of a lane, as time passes and generations come (exchange_all.c) ---- */
 MUST_USE int exchange_start(struct lane *l);
+/* Proxy has taken what was sent to it: answers go on. */
+void exchange_resume_all(struct lane *l);
 /* A generation was committed: what it denies is cut, what has not left is judged again. */
 void exchange_judge_all(struct lane *l);
 size_t exchange_count(const struct lane *l);

@@ -2,49 +2,10 @@
 
 #include "base/secret.h"
 #include "egress/fold.h"
-#include "egress/fragments.h"
-#include "egress/guard_index.h"
-#include "egress/spelling.h"
+#include "egress/guard_set.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    /* Released bytes that are kept: the longest run's spelling, and as much again for its folds. */
-    CONTEXT = 2 * GUARD_RUN_MAX * SPELLING_GROWTH,
-    HOLD_MIN = 1024,
-};
-
-static_assert(GUARD_SECRET_MAX * SPELLING_GROWTH <= GUARD_PATTERN_MAX, "offsets have 16 bits");
-
-/* A secret with its spellings, all of it in the arena. */
-struct lent {
-    uint64_t until;
-    char name[GUARD_NAME_MAX + 1];
-    struct fragments fragments;
-    size_t n;             /* of the value, which is patterns[0].text */
-    const uint8_t *small; /* the value in small letters */
-    size_t n_patterns;
-    struct guard_pattern patterns[2 * SPELLINGS];
-    uint8_t text[];
-};
-
-struct guard_set {
-    unsigned references;
-    size_t max, run;
-    uint64_t random;
-    struct lent **lent;
-    size_t n;
-    struct guard_index index;
-    size_t hold;
-    bool token[256];
-    size_t most_fragments;
-    uint64_t fragments_time;
-    uint64_t look; /* counts them */
-    char exceeded[GUARD_NAME_MAX + 1];
-    uint64_t exceeded_until; /* 0: not yet known */
-};
 
 enum mark { MARK_NONE, MARK_FRAGMENT, MARK_WHOLE };
 
@@ -69,7 +30,16 @@ static void bench_clear(void) {
     bench = (struct bench){.sets = bench.sets};
 }
 
-static bool bench_fits(size_t n) {
+void guard_bench_open(void) {
+    bench.sets++;
+}
+
+void guard_bench_close(void) {
+    if (--bench.sets == 0)
+        bench_clear();
+}
+
+bool guard_bench_fits(size_t n) {
     if (n <= bench.size)
         return true;
     bench_clear();
@@ -84,294 +54,6 @@ static bool bench_fits(size_t n) {
     else
         bench_clear();
     return bench.size > 0;
-}
-
-/* ---- membership ---- */
-
-struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random) {
-    assert(run >= GUARD_SECRET_MIN && run <= GUARD_RUN_MAX &&
-           max <= GUARD_PATTERNS_MAX / (2 * SPELLINGS));
-    struct guard_set *set = calloc(1, sizeof *set);
-    struct lent **lent = calloc(max, sizeof(struct lent *));
-    if (!set || !lent) {
-        free(set);
-        free(lent);
-        return NULL;
-    }
-    *set = (struct guard_set){.references = 1,
-                              .max = max,
-                              .run = run,
-                              .random = random,
-                              .lent = lent,
-                              .hold = HOLD_MIN,
-                              .most_fragments = SIZE_MAX};
-    bench.sets++;
-    return set;
-}
-
-struct guard_set *guard_set_ref(struct guard_set *set) {
-    set->references++;
-    return set;
-}
-
-void guard_set_free(struct guard_set *set) {
-    if (!set || --set->references > 0)
-        return;
-    guard_index_free(&set->index);
-    for (size_t i = 0; i < set->n; i++)
-        secret_free(set->lent[i]);
-    free(set->lent);
-    free(set);
-    if (--bench.sets == 0)
-        bench_clear();
-}
-
-size_t guard_set_count(const struct guard_set *set) {
-    return set->n;
-}
-
-size_t guard_set_hold(const struct guard_set *set) {
-    return set->hold;
-}
-
-static bool is_new(const struct lent *l, const uint8_t *text, size_t n) {
-    for (size_t i = 0; i < l->n_patterns; i++)
-        if (l->patterns[i].n == n && memcmp(l->patterns[i].text, text, n) == 0)
-            return false;
-    return true;
-}
-
-static struct guard_pattern pattern_of(size_t kind, struct view value, size_t head, size_t run) {
-    struct guard_pattern p = {.n = spelling_offset(kind, value, value.n),
-                              .head = spelling_offset(kind, value, head),
-                              .need = spelling_run(kind, value, run),
-                              .leans_before = spelling_leans_before(kind),
-                              .leans_after = spelling_leans_after(kind, value),
-                              .kind = kind};
-    if (p.need > p.n - p.head)
-        p.need = p.n - p.head;
-    return p;
-}
-
-static size_t spelled_size(struct view value) {
-    size_t size = 0;
-    for (size_t kind = 0; kind < SPELLINGS; kind++)
-        size += spelling_offset(kind, value, value.n);
-    return size;
-}
-
-/* Adds the spellings of the value, written to `at`; returns what is behind them. */
-static uint8_t *spell(struct lent *l, struct view value, bool small, size_t head, size_t run,
-                      uint8_t *at) {
-    for (size_t kind = 0; kind < SPELLINGS; kind++) {
-        struct guard_pattern p = pattern_of(kind, value, head, run);
-        spelling_write(kind, value, at);
-        if (!is_new(l, at, p.n))
-            continue;
-        p.text = at;
-        p.secret = l;
-        p.small = small;
-        l->patterns[l->n_patterns++] = p;
-        at += p.n;
-    }
-    return at;
-}
-
-static bool has_capitals(struct view value) {
-    for (size_t i = 0; i < value.n; i++)
-        if (to_lower(value.p[i]) != value.p[i])
-            return true;
-    return false;
-}
-
-static struct lent *lent_new(struct view value, struct view name, size_t head, size_t run,
-                             uint64_t until) {
-    /* What percent-encoding and the like make of small letters is no longer than of capital ones. */
-    size_t values = has_capitals(value) ? 2 : 1;
-    struct lent *l = secret_alloc(sizeof *l + value.n + values * spelled_size(value));
-    if (!l)
-        return NULL;
-    l->until = until;
-    view_copy(name, l->name); /* zeroed, and longer than a name */
-    l->n = value.n;
-    l->small = l->text;
-    for (size_t i = 0; i < value.n; i++)
-        l->text[i] = to_lower(value.p[i]);
-    uint8_t *at = spell(l, value, false, head, run, l->text + value.n);
-    if (values == 2)
-        spell(l, view_of(l->small, l->n), true, head, run, at);
-    return l;
-}
-
-/* Compiles the n secrets; on failure the old index stays. */
-static int compile(struct guard_set *set, struct lent *const *lent, size_t n) {
-    struct guard_index index = {0};
-    size_t total = 0;
-    for (size_t i = 0; i < n; i++)
-        total += lent[i]->n_patterns;
-    if (n > 0) {
-        struct guard_pattern *all = secret_alloc(total * sizeof *all);
-        if (!all)
-            return ERR_MEMORY;
-        total = 0;
-        for (size_t i = 0; i < n; i++) {
-            memcpy(all + total, lent[i]->patterns, lent[i]->n_patterns * sizeof *all);
-            total += lent[i]->n_patterns;
-        }
-        int result = guard_index_build(&index, all, total, set->random);
-        if (result != 0) {
-            secret_free(all);
-            return result;
-        }
-    }
-    guard_index_free(&set->index);
-    set->index = index;
-    return 0;
-}
-
-/* At least twice the longest spelling. */
-static size_t hold_for(const struct lent *l, size_t hold) {
-    for (size_t k = 0; k < l->n_patterns; k++)
-        while (hold <= 2 * l->patterns[k].n)
-            hold *= 2;
-    return hold;
-}
-
-/* What is held back, by the values that are in the set now. */
-static void measure(struct guard_set *set) {
-    set->hold = HOLD_MIN;
-    for (size_t c = 0; c < 256; c++)
-        set->token[c] = c == 0 || (c >= 0x21 && c <= 0x7e);
-    for (size_t i = 0; i < set->n; i++) {
-        const struct lent *l = set->lent[i];
-        for (size_t k = 0; k < l->n; k++) {
-            uint8_t c = l->patterns[0].text[k];
-            if (c >= 0x80)
-                memset(set->token + 0x80, true, 0x80);
-            set->token[' '] = set->token[' '] || c == ' ';
-        }
-        set->hold = hold_for(l, set->hold);
-    }
-}
-
-/* Its place, or set->n. */
-static size_t find(const struct guard_set *set, struct view value) {
-    size_t i = 0;
-    while (i < set->n && (set->lent[i]->n != value.n ||
-                          !secret_equal(set->lent[i]->patterns[0].text, value.p, value.n)))
-        i++;
-    return i;
-}
-
-int guard_set_add(struct guard_set *set, struct view value, struct view name, size_t prefix,
-                  uint64_t until) {
-    if (value.n < GUARD_SECRET_MIN || value.n > GUARD_SECRET_MAX || name.n > GUARD_NAME_MAX)
-        return ERR_BAD;
-    size_t head = spelling_public_head(value, prefix, set->run), at = find(set, value);
-    struct lent *old = at < set->n ? set->lent[at] : NULL;
-    if (old && old->until < until)
-        old->until = until;
-    if (old && head <= old->patterns[0].head)
-        return 0;
-    if (at == set->max)
-        return ERR_LIMIT;
-    struct lent *l = lent_new(value, name, head, set->run, old ? old->until : until);
-    if (!l || !bench_fits(CONTEXT + hold_for(l, set->hold) + GUARD_PIECE_MAX)) {
-        secret_free(l);
-        return ERR_MEMORY;
-    }
-    if (old)
-        l->fragments = old->fragments;
-    set->lent[at] = l;
-    int result = compile(set, set->lent, old ? set->n : set->n + 1);
-    if (result != 0) {
-        set->lent[at] = old;
-        secret_free(l);
-        return result;
-    }
-    secret_free(old);
-    set->n += old == NULL;
-    measure(set);
-    return 0;
-}
-
-/* ---- the count of fragments: one for all values of a credential ---- */
-
-static bool has_too_many(const struct guard_set *set, const struct lent *l) {
-    size_t n = l->fragments.n;
-    for (size_t i = 0; n > 0 && i < set->n; i++)
-        if (set->lent[i] != l && strcmp(set->lent[i]->name, l->name) == 0)
-            n += set->lent[i]->fragments.n;
-    return n > set->most_fragments;
-}
-
-static void judge(struct guard_set *set) {
-    size_t i = 0;
-    while (i < set->n && !has_too_many(set, set->lent[i]))
-        i++;
-    if (i == set->n) {
-        set->exceeded[0] = '\0';
-    } else if (!guard_set_exceeded(set)) {
-        memcpy(set->exceeded, set->lent[i]->name, sizeof set->exceeded);
-        set->exceeded_until = 0;
-    }
-}
-
-const char *guard_set_exceeded(const struct guard_set *set) {
-    return set->exceeded[0] ? set->exceeded : NULL;
-}
-
-void guard_set_count_fragments(struct guard_set *set, size_t most, uint64_t time) {
-    assert(most <= FRAGMENTS_MAX);
-    set->most_fragments = most;
-    set->fragments_time = time;
-    judge(set);
-}
-
-/* A secret is kept as long as its fragments count, and these as long as they exceed the set. */
-static void keep_for_fragments(const struct guard_set *set, struct lent *l) {
-    uint64_t last = fragments_last(&l->fragments);
-    if (l->fragments.n > 0 && guard_set_exceeded(set))
-        last = set->exceeded_until;
-    if (l->until < last)
-        l->until = last;
-}
-
-static void forget_fragments(struct guard_set *set, uint64_t now) {
-    if (guard_set_exceeded(set) && set->exceeded_until == 0)
-        set->exceeded_until = now + set->fragments_time;
-    bool over = guard_set_exceeded(set) && set->exceeded_until <= now;
-    if (over)
-        set->exceeded[0] = '\0';
-    for (size_t i = 0; i < set->n; i++) {
-        struct fragments *f = &set->lent[i]->fragments;
-        fragments_date(f, now + set->fragments_time);
-        if (over)
-            *f = (struct fragments){.n = 0};
-        else if (!guard_set_exceeded(set))
-            fragments_forget(f, now);
-        keep_for_fragments(set, set->lent[i]);
-    }
-}
-
-/* ---- the end of membership ---- */
-
-void guard_set_expire(struct guard_set *set, uint64_t now) {
-    size_t kept = 0;
-    forget_fragments(set, now);
-    /* Those to keep come first: order does not matter otherwise. */
-    for (size_t i = 0; i < set->n; i++) {
-        if (set->lent[i]->until <= now)
-            continue;
-        struct lent *l = set->lent[i];
-        set->lent[i] = set->lent[kept];
-        set->lent[kept++] = l;
-    }
-    if (kept == set->n || compile(set, set->lent, kept) != 0)
-        return;
-    while (set->n > kept)
-        secret_free(set->lent[--set->n]);
-    measure(set);
 }
 
 /* ---- masking ---- */
@@ -516,7 +198,7 @@ static void look_at(struct guard_set *set, struct window *w) {
     count_all(&plain);
     if (w->folds)
         count_all(&folded);
-    judge(set);
+    guard_set_judge(set);
 }
 
 size_t guard_mask_more(struct guard_set *set, uint8_t *p, size_t n) {
@@ -524,7 +206,7 @@ size_t guard_mask_more(struct guard_set *set, uint8_t *p, size_t n) {
     size_t runs = 0;
     if (set->n == 0 || n < GUARD_SECRET_MIN)
         return 0;
-    if (!bench_fits(n)) {
+    if (!guard_bench_fits(n)) {
         memset(p, '*', n); /* out of memory must not show a secret */
         return 1;
     }
@@ -548,7 +230,7 @@ size_t guard_mask(struct guard_set *set, uint8_t *p, size_t n) {
 
 void guard_stream_init(struct guard_stream *s, struct guard_set *set) {
     *s = (struct guard_stream){.set = guard_set_ref(set)};
-    buf_init_cleared(&s->kept, CONTEXT + (size_t)4 * GUARD_PATTERN_MAX);
+    buf_init_cleared(&s->kept, GUARD_CONTEXT + (size_t)4 * GUARD_PATTERN_MAX);
 }
 
 void guard_stream_free(struct guard_stream *s) {
@@ -620,7 +302,7 @@ static size_t whole_from(const struct window *w, size_t from) {
 }
 
 static int keep_context(struct guard_stream *s, struct view text, const struct window *w) {
-    size_t context = w->end < CONTEXT ? w->end : CONTEXT;
+    size_t context = w->end < GUARD_CONTEXT ? w->end : GUARD_CONTEXT;
     buf_reset(&s->kept);
     buf_put(&s->kept, view_skip(text, w->end - context));
     s->released = context;
@@ -633,7 +315,7 @@ static int pass(struct guard_stream *s, struct view piece, enum rest rest, struc
     struct guard_set *set = s->set;
     struct view kept = buf_view(&s->kept);
     size_t n = kept.n + piece.n;
-    if (!bench_fits(n))
+    if (!guard_bench_fits(n))
         return ERR_MEMORY;
     view_copy(kept, bench.window);
     view_copy(piece, bench.window + kept.n);

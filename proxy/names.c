@@ -27,7 +27,7 @@ struct asking {
 struct names {
     struct proxy *proxy;
     struct table asked; /* id to struct asking */
-    uint32_t last;
+    bool is_waiting;    /* couriers are not read because the lane is full */
     size_t n;
     struct event *couriers[];
 };
@@ -41,12 +41,12 @@ static struct asking *ask(struct proxy *p, struct view bytes, struct view peer, 
         return NULL;
     const char *why = NULL;
     int result = dns_query_read(bytes, &a->query, &a->malformed, &why);
-    if (result == ERR_DENIED || table_put(&n->asked, ++n->last, a) != 0) {
+    if (result == ERR_DENIED || table_put(&n->asked, ++p->last_lookup, a) != 0) {
         free(a);
         return NULL;
     }
     a->until = loop_now(p->loop) + p->limits.v[LIMIT_ASK_TIME] * SECOND;
-    say_lookup(p, n->last, &a->query, peer, meant, result == 0 ? NULL : why);
+    say_lookup(p, p->last_lookup, &a->query, peer, meant, result == 0 ? NULL : why);
     return a;
 }
 
@@ -164,12 +164,35 @@ static bool take_datagram(struct proxy *p, int fd) {
     return true;
 }
 
+/* Datagrams that nobody may read now would fire their event again and again. */
+static void wait_for_lane(struct names *n) {
+    n->is_waiting = true;
+    n->proxy->n_waiting++;
+    for (size_t i = 0; i < n->n; i++)
+        event_del(n->couriers[i]);
+}
+
+void names_resume(struct proxy *p) {
+    struct names *n = p->names;
+    if (!n->is_waiting)
+        return;
+    n->is_waiting = false;
+    p->n_waiting--;
+    for (size_t i = 0; i < n->n; i++)
+        event_add(n->couriers[i], NULL);
+}
+
 static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
     struct names *n = ctx;
     (void)what;
-    for (int i = 0; i < AT_ONCE && !proxy_lane_full(n->proxy); i++)
+    for (int i = 0; i < AT_ONCE; i++) {
+        if (proxy_lane_full(n->proxy)) {
+            wait_for_lane(n);
+            return;
+        }
         if (!take_datagram(n->proxy, fd))
             return;
+    }
 }
 
 /* ---- life ---- */

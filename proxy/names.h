@@ -19,6 +19,8 @@ void names_forget(struct client *c);
 
 /* From egress: the answer to a question; ERR_BAD when it is none. */
 MUST_USE int names_found(struct proxy *p, uint32_t id, struct view body);
+/* Reads datagrams again, after a full lane. */
+void names_resume(struct proxy *p);
 /* What egress has not answered in time is forgotten, and its client asks again. */
 void names_sweep(struct proxy *p, uint64_t now);
 

@@ -80,7 +80,7 @@ void proxy_sweep(struct proxy *p, uint64_t now) {
     names_sweep(p, now);
     door_retry(p->door);
     give_memory_back(p);
-    if (p->last_tunnel > LAST_ID || p->last_exchange > LAST_ID)
+    if (p->last_tunnel > LAST_ID || p->last_exchange > LAST_ID || p->last_lookup > LAST_ID)
         proxy_stop(p);
     if (p->stopping && now >= p->stop_by)
         loop_stop(p->loop);
@@ -107,6 +107,7 @@ static void on_retry(evutil_socket_t fd, short what, void *ctx) {
         return;
     for (struct client *c = p->clients; c; c = c->next)
         client_resume(c);
+    names_resume(p);
     door_retry(p->door);
 }
 

@@ -42,7 +42,7 @@ struct proxy {
     struct client *dead;           /* to be freed at the end of this turn */
     size_t n_clients;              /* but those */
     TAILQ_HEAD(, client) yielding; /* may be closed for a newcomer, who waits for longest first */
-    size_t n_waiting;              /* clients that are not read because the lane is full */
+    size_t n_waiting; /* who is not read because the lane is full: clients, and names */
     struct http1 *parsers[PROXY_PARSERS]; /* spare ones: a client has one only while it sends */
     size_t n_parsers;
     uint8_t piece[PROXY_PIECE]; /* what one read gives, when nothing older waits before it */
@@ -54,6 +54,7 @@ struct proxy {
 
     /* names.c */
     struct names *names;
+    uint32_t last_lookup;
 
     /* relay.c */
     struct table relays; /* exchange id to relay */

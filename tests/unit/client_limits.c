@@ -439,6 +439,51 @@ static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void 
     close(listener);
 }
 
+/* As courier hands it over: cookie, peer, the address that was asked, and a question for the root. */
+static const char datagram[] = "\0\0\0\1\0\0\0\0\0\0\0\0\x12\x34\1\0\0\1\0\0\0\0\0\0\0\0\1\0\1";
+
+static void rx_04_datagrams_wait_for_a_full_lane_without_a_busy_loop(void **state) {
+    static const uint8_t piece[LANE_BODY_MAX];
+    struct world *w = world_new();
+    size_t pieces = 0;
+    int fds[2];
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+    world_start(w, &(struct proxy_listener){fds[0], WAY_DNS_UDP}, 1);
+    int events = event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED);
+    for (; !proxy_lane_full(w->proxy); pieces++)
+        channel_send(w->proxy->lane, LANE_BODY, 1, 1, view_of(piece, sizeof piece));
+    assert_int_equal(write(fds[1], datagram, sizeof datagram - 1), sizeof datagram - 1);
+    for (int i = 0; i < TURNS && w->proxy->n_waiting == 0; i++)
+        assert_int_equal(event_base_loop(loop_base(w->loop), EVLOOP_NONBLOCK), 0);
+    assert_int_equal(w->proxy->n_waiting, 1);
+    assert_true(event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED) <=
+                events + 1);
+    for (; pieces > 0; pieces--)
+        egress_hears(w, LANE_BODY);
+    egress_hears(w, LANE_LOOKUP);
+    assert_int_equal(w->proxy->n_waiting, 0);
+    close(fds[1]);
+    world_free(w);
+    close(fds[0]);
+}
+
+static void whose_numbers_run_out_drains(void **state) {
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct world *w = world_new();
+        world_start(w, NULL, 0);
+        uint32_t *last[] = {&w->proxy->last_tunnel, &w->proxy->last_exchange,
+                            &w->proxy->last_lookup};
+        world_later(w, 1);
+        assert_false(w->proxy->stopping);
+        *last[i] = UINT32_MAX - (1 << 20);
+        proxy_sweep(w->proxy, loop_now(w->loop));
+        assert_true(w->proxy->stopping);
+        world_free(w);
+    }
+}
+
 static void rs_07_a_cut_without_framing_is_a_reset(void **state) {
     struct world *w = world_new();
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -500,6 +545,8 @@ int main(void) {
         WITH_WORLD(rx_04_what_waits_for_a_client_that_does_not_read_yields),
         WITH_WORLD(rx_04_nobody_makes_room_unheard_while_the_lane_is_full),
         cmocka_unit_test(rx_04_without_descriptors_accepting_pauses_without_a_busy_loop),
+        cmocka_unit_test(rx_04_datagrams_wait_for_a_full_lane_without_a_busy_loop),
+        cmocka_unit_test(whose_numbers_run_out_drains),
         cmocka_unit_test(rs_07_a_cut_without_framing_is_a_reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,7 @@ static const struct channel_rule world_rules[] = {
     {LANE_RAW, 0, LANE_BODY_MAX, world_hear, "raw"},
     {LANE_RAW_END, 0, 0, world_hear, "raw end"},
     {LANE_RAW_CREDIT, 0, 4, world_hear, "raw credit"},
+    {LANE_LOOKUP, 0, LANE_TEXT_MAX, world_hear, "lookup"},
 };
 
 /* ---- making and ending ---- */

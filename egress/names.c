@@ -107,8 +107,8 @@ static void link_newest(struct names *n, struct mapped *m) {
     n->newest = m;
 }
 
-static uint32_t drop_oldest(struct names *n) {
-    struct mapped *m = n->oldest, **at = bucket_of(n, m->host);
+static uint32_t drop(struct names *n, struct mapped *m) {
+    struct mapped **at = bucket_of(n, m->host);
     uint32_t number = m->n;
     while (*at != m)
         at = &(*at)->next;
@@ -131,7 +131,7 @@ static struct mapped *add(struct lane *l, const char *host) {
     uint32_t most = most_names(l), number = 0;
     /* A limit that was lowered: until there is room for one. */
     while (n->by_number.n > 0 && n->by_number.n >= most)
-        number = drop_oldest(n);
+        number = drop(n, n->oldest);
     if (number == 0 || number > most)
         for (number = 1; table_get(&n->by_number, number);)
             number++;
@@ -152,6 +152,11 @@ static struct mapped *add(struct lane *l, const char *host) {
 static struct mapped *map(struct lane *l, const char *host) {
     struct names *n = l->names;
     struct mapped *m = find(n, host);
+    /* Ranges that a reload made smaller have no address for it. */
+    if (m && m->n > most_names(l)) {
+        drop(n, m);
+        m = NULL;
+    }
     if (m) {
         unlink_age(n, m);
         link_newest(n, m);

@@ -393,6 +393,27 @@ def dn_05_names_that_are_kept_have_a_limit_and_the_address_of_one_that_is_not_is
     assert ("DNS", "n0.star.test") not in stream.getpeercert()["subjectAltName"]
 
 
+def reload_with(w, lines):
+    text, w.config_text = w.config_text, w.config_text.replace("limit dns-names 16\n", lines)
+    w.configure()
+    w.config_text = text
+    w.exeat("reload")
+
+
+@test
+def ranges_that_become_smaller_hold_all_that_is_given_out(w):
+    names = ["r%d.star.test" % i for i in range(300)]
+    try:
+        reload_with(w, "limit dns-names 400\ndns-addresses 10.200.0.0/16\n")
+        before = {resolve(w, n)[1][0] for n in names}
+        assert len(before) == 300 and any(a.startswith("10.200.1.") for a in before), before
+        reload_with(w, "limit dns-names 400\ndns-addresses 10.201.0.0/24\n")
+        after = {resolve(w, n)[1][0] for n in names}
+        assert len(after) == 254 and all(a.startswith("10.201.0.") for a in after), after
+    finally:
+        reload_with(w, "limit dns-names 16\n")
+
+
 @test
 def ad_05_the_lane_comes_again_when_its_courier_dies(w):
     proxy = next(pid for (role, lane), pid in w.pids().items() if role == "proxy" and has_child(pid))

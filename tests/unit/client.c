@@ -114,9 +114,7 @@ static void sm_17_bytes_behind_connection_close_are_ignored(void **state) {
 static void sm_18_an_answer_before_the_request_is_whole_ends_the_connection(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(
-        w, fd,
-        "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 40\r\n\r\nhalf");
+    client_say(w, fd, POST("Content-Length: 40") "half");
     uint32_t id = egress_hears_request(w)->id;
     assert_view(heard_view(egress_hears(w, LANE_BODY)), "half");
     egress_answers_all(w, id, false, 200, "early");
@@ -204,10 +202,9 @@ static void interim_answers_are_passed_on_but_not_to_http_1_0(void **state) {
 static void chunks_go_both_ways(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(
-        w, fd,
-        "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\ntrailer: dropped\r\n\r\n");
+    client_say(w, fd,
+               POST("Transfer-Encoding: chunked") "5;ext=1\r\nhello\r\n6\r\n world\r\n0\r\n"
+                                                  "trailer: dropped\r\n\r\n");
     uint32_t id = egress_hears_request(w)->id;
     assert_view(heard_view(egress_hears(w, LANE_BODY)), "hello");
     assert_view(heard_view(egress_hears(w, LANE_BODY)), " world");
@@ -319,10 +316,7 @@ static void malformed_input_is_reported_answered_and_closed(void **state) {
 static void a_body_that_breaks_is_told_and_answered(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(
-        w, fd,
-        "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "3\r\nabcX" GET("/smuggled") "\r\n");
+    client_say(w, fd, POST("Transfer-Encoding: chunked") "3\r\nabcX" GET("/smuggled") "\r\n");
     uint32_t id = egress_hears_request(w)->id;
     egress_hears(w, LANE_BODY);
     struct heard *h = egress_hears(w, LANE_GONE);
@@ -342,9 +336,7 @@ static void a_body_that_breaks_is_told_and_answered(void **state) {
 static void a_body_that_breaks_under_an_answer_cuts_it(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(
-        w, fd,
-        "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n");
+    client_say(w, fd, POST("Transfer-Encoding: chunked"));
     uint32_t id = egress_hears_request(w)->id;
     egress_answers(w, id, false, 200, FRAMING_CHUNKED, 0);
     client_reads(w, fd, ANSWER("200 OK", "Transfer-Encoding: chunked\r\n\r\n"));
@@ -389,8 +381,7 @@ static void a_half_closed_client_gets_its_answer(void **state) {
 static void a_client_that_leaves_within_its_body_is_told_as_gone(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(w, fd,
-               "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 9\r\n\r\nab");
+    client_say(w, fd, POST("Content-Length: 9") "ab");
     egress_hears_request(w);
     egress_hears(w, LANE_BODY);
     close(fd);

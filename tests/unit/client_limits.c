@@ -125,13 +125,13 @@ static void a_trailer_longer_than_the_credit_does_not_hang(void **state) {
     w->limits.v[LIMIT_WINDOW] = 64;
     proxy_limit(w->proxy, &w->limits);
     int fd = client_dial(w);
-    client_say(
-        w, fd,
-        "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nTransfer-Encoding: chunked\r\n\r\n"
-        "3\r\nabc\r\n0\r\nx-long: "
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n"
-        "x-long: "
-        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n");
+    client_say(w, fd,
+               POST("Transfer-Encoding: chunked") "3\r\nabc\r\n0\r\nx-long: "
+                                                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                                  "aaaaaaaaaaaaaaaa\r\n"
+                                                  "x-long: "
+                                                  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                                                  "aaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n");
     egress_hears_request(w);
     egress_hears(w, LANE_BODY);
     egress_hears(w, LANE_END);
@@ -186,8 +186,7 @@ static void rx_01_a_slow_head_is_408_however_it_drips(void **state) {
 static void rx_02_a_body_that_stops_is_408(void **state) {
     struct world *w = *state;
     int fd = client_dial(w);
-    client_say(w, fd,
-               "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 9\r\n\r\nab");
+    client_say(w, fd, POST("Content-Length: 9") "ab");
     egress_hears_request(w);
     egress_hears(w, LANE_BODY);
     world_later(w, 118);
@@ -213,8 +212,7 @@ static void rx_02_time_without_credit_does_not_count(void **state) {
     w->limits.v[LIMIT_WINDOW] = 4;
     proxy_limit(w->proxy, &w->limits);
     int fd = client_dial(w);
-    client_say(w, fd,
-               "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 9\r\n\r\nabcd");
+    client_say(w, fd, POST("Content-Length: 9") "abcd");
     uint32_t id = egress_hears_request(w)->id;
     egress_hears(w, LANE_BODY);
     w->proxy->limits.v[LIMIT_BODY_STALL] = 0;
@@ -274,30 +272,42 @@ static void a_client_that_does_not_read_is_dropped(void **state) {
 
 /* ---- listeners ---- */
 
-static int listen_unix(struct sockaddr_un *at) {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+/* A world whose clients come through a socket. */
+struct door {
+    struct world *w;
+    struct sockaddr_un at;
+    int listener;
+};
+
+static struct door door_new(uint64_t connections) {
+    struct door d = {.w = world_new(), .at.sun_family = AF_UNIX};
     /* An abstract name: nothing to clean up. */
-    snprintf(at->sun_path + 1, sizeof at->sun_path - 1, "exeat-test-%d", (int)getpid());
-    assert_int_equal(bind(fd, (struct sockaddr *)at, sizeof *at), 0);
-    assert_int_equal(listen(fd, 16), 0);
-    return fd;
+    snprintf(d.at.sun_path + 1, sizeof d.at.sun_path - 1, "exeat-test-%d", (int)getpid());
+    d.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(d.listener, (struct sockaddr *)&d.at, sizeof d.at), 0);
+    assert_int_equal(listen(d.listener, 16), 0);
+    d.w->limits.v[LIMIT_CONNECTIONS] = connections;
+    world_start(d.w, &(struct proxy_listener){d.listener, WAY_EXPLICIT}, 1);
+    return d;
 }
 
-static int connect_unix(const struct sockaddr_un *to) {
+static void door_free(struct door *d) {
+    world_free(d->w);
+    close(d->listener);
+}
+
+static int door_knock(const struct door *d) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(connect(fd, (const struct sockaddr *)to, sizeof *to), 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&d->at, sizeof d->at), 0);
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
     return fd;
 }
 
 static void nobody_is_let_in_before_the_door_is_opened(void **state) {
-    struct sockaddr_un at;
-    struct world *w = world_new();
-    int listener = listen_unix(&at);
+    struct door d = door_new(100);
+    struct world *w = d.w;
     (void)state;
-    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
-    int fd = connect_unix(&at);
+    int fd = door_knock(&d);
     client_say(w, fd, GET("/") "\r\n");
     egress_hears_nothing(w);
     assert_int_equal(w->proxy->n_clients, 0);
@@ -307,20 +317,17 @@ static void nobody_is_let_in_before_the_door_is_opened(void **state) {
     snprintf(peer, sizeof peer, "unix uid %u", (unsigned)getuid());
     assert_true(view_equal(t->peer, view_str(peer)));
     close(fd);
-    world_free(w);
-    close(listener);
+    door_free(&d);
 }
 
 static void rx_04_accepting_pauses_at_the_limit_and_goes_on(void **state) {
-    struct sockaddr_un at;
-    struct world *w = world_new();
-    int listener = listen_unix(&at), fds[5];
+    struct door d = door_new(2);
+    struct world *w = d.w;
+    int fds[5];
     (void)state;
-    w->limits.v[LIMIT_CONNECTIONS] = 2;
-    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     for (size_t i = 0; i < 5; i++) {
-        fds[i] = connect_unix(&at);
+        fds[i] = door_knock(&d);
         client_say(w, fds[i], GET("/") "\r\n");
     }
     world_settle(w);
@@ -334,38 +341,34 @@ static void rx_04_accepting_pauses_at_the_limit_and_goes_on(void **state) {
         world_settle(w);
     }
     assert_int_equal(w->proxy->n_clients, 0);
-    world_free(w);
-    close(listener);
+    door_free(&d);
 }
 
 static void rx_04_a_newcomer_takes_the_place_of_the_one_silent_for_longest(void **state) {
-    struct sockaddr_un at;
-    struct world *w = world_new();
-    int listener = listen_unix(&at), fds[4];
+    struct door d = door_new(2);
+    struct world *w = d.w;
+    int fds[4];
     (void)state;
-    w->limits.v[LIMIT_CONNECTIONS] = 2;
-    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     for (size_t i = 0; i < 2; i++) {
-        fds[i] = connect_unix(&at);
+        fds[i] = door_knock(&d);
         world_settle(w);
     }
     /* The first has begun to speak: now the second has been silent for longer. */
     client_say(w, fds[0], "GET http");
     world_settle(w);
-    fds[2] = connect_unix(&at);
+    fds[2] = door_knock(&d);
     assert_int_equal(client_reads_end(w, fds[1]), 0);
     assert_int_equal(w->proxy->n_clients, 2);
     uint32_t id = client_asks(w, fds[2], GET("/") "\r\n");
-    fds[3] = connect_unix(&at);
+    fds[3] = door_knock(&d);
     assert_int_equal(client_reads_end(w, fds[0]), 0);
     client_reads_nothing(w, fds[2]);
     egress_answers_all(w, id, false, 200, "ok");
     client_reads(w, fds[2], ANSWER("200 OK", "Content-Length: 2\r\n\r\nok"));
     for (size_t i = 0; i < 4; i++)
         close(fds[i]);
-    world_free(w);
-    close(listener);
+    door_free(&d);
 }
 
 static void rx_04_what_waits_for_a_client_that_does_not_read_yields(void **state) {
@@ -409,20 +412,19 @@ static void rx_04_nobody_makes_room_unheard_while_the_lane_is_full(void **state)
 }
 
 static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void **state) {
-    struct sockaddr_un at;
-    struct world *w = world_new();
+    struct door d = door_new(100);
+    struct world *w = d.w;
     struct rlimit before, few;
-    int listener = listen_unix(&at), taken[64];
+    int taken[64];
     size_t n = 0;
     (void)state;
-    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
-    int fd = connect_unix(&at);
+    int fd = door_knock(&d);
     int events = event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
     few = (struct rlimit){64, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-    while (n < 64 && (taken[n] = dup(listener)) >= 0)
+    while (n < 64 && (taken[n] = dup(d.listener)) >= 0)
         n++;
     world_settle(w);
     assert_int_equal(w->proxy->n_clients, 0);
@@ -435,8 +437,7 @@ static void rx_04_without_descriptors_accepting_pauses_without_a_busy_loop(void 
     world_later(w, 0);
     assert_int_equal(w->proxy->n_clients, 1);
     close(fd);
-    world_free(w);
-    close(listener);
+    door_free(&d);
 }
 
 /* As courier hands it over: cookie, peer, the address that was asked, and a question for the root. */

@@ -30,11 +30,11 @@
 enum { TURNS = 20000 };
 #define SECOND UINT64_C(1000000000)
 
-/* A request's line and Host, without the blank line; one that waits for 100; an answer as egress_answers has it. */
+/* A request's line and Host, without the blank line; a whole head. */
 #define GET(path) "GET http://api.test" path " HTTP/1.1\r\nHost: api.test\r\n"
-#define EXPECTING                                                                                  \
-    "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 4\r\nExpect: "            \
-    "100-continue\r\n\r\n"
+#define POST(fields) "POST http://api.test/ HTTP/1.1\r\nHost: api.test\r\n" fields "\r\n\r\n"
+/* One that waits for 100; an answer as egress_answers has it. */
+#define EXPECTING POST("Content-Length: 4\r\nExpect: 100-continue")
 #define ANSWER(status, rest) "HTTP/1.1 " status "\r\nx-from: upstream\r\n" rest
 
 struct heard {

@@ -91,18 +91,27 @@ static void leaf(struct lane *l) {
 }
 
 /* SANDBOX/CREDENTIAL@HOST:PORT */
-static void lease(struct lane *l) {
+static struct buf *ask_broker(struct lane *l, uint16_t type) {
     struct view rest = argument, sandbox = view_cut(&rest, '/'), credential = view_cut(&rest, '@'),
                 host;
-    uint8_t fingerprint[FINGERPRINT_SIZE] = {0};
     argument = rest;
     uint16_t port = split(&host);
-    struct buf *b = channel_begin(l->broker, LEASE_ASK, HOSTILE_ID, l->now->number);
+    struct buf *b = channel_begin(l->broker, type, HOSTILE_ID, l->now->number);
     buf_put_block(b, sandbox);
     buf_put_block(b, credential);
     buf_put_block(b, host);
     buf_put_u16(b, port);
-    buf_put(b, view_of(fingerprint, sizeof fingerprint));
+    return b;
+}
+
+static void lease(struct lane *l) {
+    uint8_t fingerprint[FINGERPRINT_SIZE] = {0};
+    buf_put(ask_broker(l, LEASE_ASK), view_of(fingerprint, sizeof fingerprint));
+    channel_end(l->broker);
+}
+
+static void certificate(struct lane *l) {
+    ask_broker(l, LEASE_ASK_CERTIFICATE);
     channel_end(l->broker);
 }
 
@@ -115,7 +124,8 @@ void hostile_start(struct lane *l) {
         const char *name;
         void (*act)(struct lane *l);
     } acts[] = {{"open-file", open_file}, {"socket", make_socket}, {"dial", dial},
-                {"leaf", leaf},           {"lease", lease},        {"packet", packet}};
+                {"leaf", leaf},           {"lease", lease},        {"certificate", certificate},
+                {"packet", packet}};
     if (started)
         return;
     started = true;

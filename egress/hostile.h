@@ -7,6 +7,7 @@
  *   dial=HOST:PORT               a connection to a name or address that policy does not list
  *   leaf=HOST                    a leaf for such a name
  *   lease=SANDBOX/CREDENTIAL     a secret with a made-up placeholder, at the authority of dial
+ *   certificate=SANDBOX/NAME     the key of a client certificate, likewise
  *   packet[=TEXT]                a packet to audit that holds no record, or nothing
  *
  * In other builds these are nothing.

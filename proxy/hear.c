@@ -192,6 +192,7 @@ static int take_body_credit(void *ctx, struct channel *ch, struct message *m) {
 static int take_found(void *ctx, struct channel *ch, struct message *m) {
     struct proxy *p = ctx;
     (void)ch;
+    proxy_hostile_heard(m);
     return names_found(p, m->id, m->body);
 }
 

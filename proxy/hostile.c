@@ -107,6 +107,25 @@ static void open_tunnel(struct view authority) {
     open_as(authority, (struct view){NULL, 0});
 }
 
+/* NAME|ADDRESS:PORT: a transparent connection to that address that says that name. */
+static void open_transparent(void) {
+    static struct client nobody = {.peer = "127.0.0.1:1", .way = LANE_WAY_TRANSPARENT};
+    struct view rest = argument, said = view_cut(&rest, '|');
+    if (view_cstr(rest, nobody.meant, sizeof nobody.meant) != 0)
+        return;
+    nobody.proxy = serving;
+    nobody.tunnel = ++serving->last_tunnel;
+    liar = &nobody;
+    say_open(liar, &(struct opening){.authority = said, .tls = true});
+}
+
+static void look_up(void) {
+    static struct dns_query q = {.type = QUERY_A};
+    if (view_cstr(argument, q.name, sizeof q.name) != 0)
+        return;
+    say_lookup(serving, ++serving->last_lookup, &q, VIEW("127.0.0.1:1"), VIEW("127.0.0.1:53"), "");
+}
+
 static void open_unlisted(void) {
     open_tunnel(argument.n ? argument : VIEW("unlisted.example.com:443"));
 }
@@ -204,6 +223,8 @@ static const struct {
     {"send-fd", false, send_descriptor},
     {"open-unlisted", true, open_unlisted},
     {"wrong-sni", true, wrong_sni},
+    {"transparent", true, open_transparent},
+    {"lookup", true, look_up},
     {"request", true, tell_request},
     {"flood", true, flood},
     {"bad-message", true, bad_message},
@@ -264,7 +285,18 @@ static void heard_of_tunnel(const struct message *m) {
         log_warn("hostile: %.*s: heard %u", VIEW_ARG(name), m->type);
 }
 
+static void heard_of_name(const struct message *m) {
+    struct reader r = reader_of(m->body);
+    unsigned code = read_u8(&r);
+    read_u32(&r);
+    log_warn("hostile: %.*s: heard code %u, %u addresses", VIEW_ARG(name), code, read_u8(&r));
+}
+
 void proxy_hostile_heard(const struct message *m) {
+    if (m->type == LANE_FOUND) {
+        heard_of_name(m);
+        return;
+    }
     if (m->type >= LANE_CONTINUE && m->type < LANE_SPLICED) {
         if (lie.exchange != 0 && m->id == lie.exchange)
             log_warn("hostile: %.*s: heard %u %.*s", VIEW_ARG(name), m->type, VIEW_ARG(m->body));

@@ -4,7 +4,8 @@
  * "hostile: NAME: succeeded" or "hostile: NAME: heard 4", unless seccomp ends the process first.
  *
  *   after narrowing: open-file[=PATH], socket, connect-listener=ADDRESS:PORT (IPv4), ptrace, exec, signal-parent, send-fd
- *   with a policy:   open-unlisted[=AUTHORITY], wrong-sni=AUTHORITY, flood, bad-message, huge-credit,
+ *   with a policy:   open-unlisted[=AUTHORITY], wrong-sni=AUTHORITY, flood, bad-message, huge-credit, raw=AUTHORITY,
+ *                    transparent=[NAME]|ADDRESS:PORT: a connection to that address with that SNI, lookup=NAME,
  *                    request=AUTHORITY|PLACEHOLDER[|PROXY-AUTHORIZATION]: a GET, and all that is heard of it
  *
  * In other builds these are nothing.
@@ -19,7 +20,7 @@
 
 void proxy_hostile_narrowed(const struct role_args *args);
 void proxy_hostile_serve(struct proxy *p, const struct role_args *args);
-/* An answer to a tunnel or an exchange that no client has. */
+/* An answer to a tunnel or an exchange that no client has, or to a question for a name. */
 void proxy_hostile_heard(const struct message *m);
 
 #else

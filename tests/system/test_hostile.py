@@ -5,12 +5,16 @@ import os
 import re
 import subprocess
 
-from helpers import HOSTS, SECRET, ask_quietly, exists, is_served, resident, small_place
+from helpers import HOSTS, POLICY, SECRET, ask_quietly, exists, is_served, resident, small_place
 from place import BUILD, Listener, Report, basic, wait_for
+from test_client_certificates import add, client_certificate
 
 HOSTILE = BUILD if BUILD.rstrip("/").endswith("hostile") else os.path.join(BUILD, "hostile")
 LANES = {"lane of one sandbox": {"a": "sandbox a", "b": "sandbox b"},
          "shared lane": {"a": "shared a c", "b": "sandbox b"}}
+SHOWN = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant api read; grant shown all }") + """
+service shown { host shown.test; port {port}; upstream client-certificate us; operation every { * /** } }
+"""
 KILLED = "signal 31 (a call it may not make)"
 
 
@@ -37,10 +41,11 @@ class Stage:
 
     def __init__(self, listeners):
         self.shared = listeners["a"].startswith("shared")
-        self.place = small_place(listeners=listeners, sandboxes=("a", "b", "c") if self.shared else ("a", "b"),
+        self.place = small_place(SHOWN, listeners=listeners, sandboxes=("a", "b", "c") if self.shared else ("a", "b"),
                                  dns={h: ["127.0.0.1"] for h in HOSTS})
         self.place.start()
         self.port = self.place.values["port"]
+        add(self.place, "us", client_certificate(self.place, "us"))
         self.place.stop()
         self.canary = Canary()
 
@@ -50,7 +55,7 @@ class Stage:
 
     def misbehave(self, name):
         """Starts the hostile daemon; the log lines of the misbehaviour."""
-        place, self.name = self.place, name.partition("=")[0].replace("egress:", "").replace("1/", "")
+        place, self.name = self.place, name.partition("=")[0].replace("egress:", "").replace("1/", "").replace("2/", "")
         place.upstream.forget()
         place.resolver.asked.clear()
         self.canary.connections = 0
@@ -155,6 +160,23 @@ def p5_a_hostile_proxy_gets_no_tunnel_to_an_address(stage):
 
 def p3_a_hostile_proxy_gets_no_leaf_for_another_name_than_the_tunnels(stage):
     heard(stage, "wrong-sni=api.allowed.test:%d" % stage.port, *((REFUSED,) if stage.shared else (ALERT,)) + (REFUSED, ALERT))
+
+
+def p3_a_hostile_proxy_gets_no_further_by_claiming_a_transparent_connection(stage):
+    for said, meant in (("evil.test", "198.18.0.1:443"), ("", "198.18.0.1:%d" % stage.port), ("", "127.0.0.1:%d" % stage.canary.port),
+                        ("127.0.0.1", "127.0.0.1:%d" % stage.canary.port), ("api.allowed.test", "127.0.0.1:%d" % stage.canary.port)):
+        heard(stage, "transparent=%s|%s" % (said, meant), REFUSED)
+
+
+def p5_a_hostile_proxy_learns_of_no_name_that_is_not_its_sandboxs(stage):
+    for name, known in (("evil.test", False), ("shown.test", False), ("api.allowed.test", not stage.shared)):
+        lines = stage.misbehave("1/lookup=" + name) or stage.lines(r"proxy 1: warn: hostile: lookup: heard .*")
+        try:
+            # Who shares a lane has no door for names, and cannot say who he is there.
+            assert lines and lines[0].endswith("heard code 0, 1 addresses" if known else "heard code 3, 0 addresses"), (name, lines)
+            stage.nothing_left()
+        finally:
+            stage.end()
 
 
 def request_of(stage, sandbox, placeholder_of):
@@ -283,6 +305,18 @@ def p7_a_hostile_egress_gets_no_secret_for_another_lanes_sandbox(stage):
 
 def p7_a_hostile_egress_gets_no_secret_for_another_host(stage):
     denied(stage, "egress:lease=a/demo-key@open.allowed.test:%d" % stage.port)
+
+
+def p2_a_hostile_egress_gets_no_client_certificate_but_its_own_lanes(stage):
+    shown = "us@shown.test:%d" % stage.port
+    for ask in ("a/" + shown, "b/" + shown, "a/us@api.allowed.test:%d" % stage.port, "a/demo-key@api.allowed.test:%d" % stage.port):
+        denied(stage, "egress:1/certificate=" + ask)
+    for ask in ("b/us@shown.test:1", "b/us@api.allowed.test:%d" % stage.port, "b/demo-key@shown.test:%d" % stage.port):
+        denied(stage, "egress:2/certificate=" + ask)
+    # And whose it is gets it, in the same words.
+    lines = stage.misbehave("egress:2/certificate=b/" + shown)
+    stage.end()
+    assert lines and lines[0].endswith("succeeded"), lines
 
 
 def p10_a_hostile_egress_that_spoils_its_audit_stream_ends_only_its_own_lane(stage):

@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "cli/policy_told.h"
 #include "policy/arena.h"
+#include "policy/echo.h"
 #include "policy/explain.h"
 #include "policy/lexer.h"
 #include "policy/method.h"
@@ -92,7 +93,7 @@ static bool is_of_policy(const struct decision *d) {
                                           REASON_FOREIGN_CREDENTIAL};
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (d->why == reasons[i])
-            return true;
+            return !echo_is_host(&d->authority);
     return false;
 }
 

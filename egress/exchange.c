@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "egress/answer.h"
+#include "egress/echo.h"
 #include "egress/lane_messages.h"
 #include "egress/reading.h"
 #include "egress/refusal.h"
@@ -10,6 +11,7 @@
 #include "egress/share.h"
 #include "egress/suspension.h"
 #include "egress/tunnel.h"
+#include "policy/echo.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -182,6 +184,18 @@ static bool is_listed(struct exchange *ex) {
     return ex->dialed || trail_lists(ex->lane, &ex->trail);
 }
 
+void exchange_send(struct exchange *ex, const struct answer_head *head, struct view body) {
+    struct channel *to = ex->lane->proxy;
+    struct buf *b = channel_begin(to, LANE_ANSWER, ex->id, 0);
+    buf_put_u8(b, !head->keep_alive);
+    answer_write(head, b);
+    channel_end(to);
+    if (!view_equal(ex->request.method, VIEW("HEAD")))
+        channel_send(to, LANE_ANSWER_BODY, ex->id, 0, body);
+    channel_send(to, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
+    ex->status = head->status;
+}
+
 static void send_refusal(struct exchange *ex) {
     struct lane *l = ex->lane;
     struct refusal r;
@@ -193,14 +207,7 @@ static void send_refusal(struct exchange *ex) {
     if (listed && trail_decide(l, &ex->trail, status) != 0)
         log_warn("refusal of exchange %u is not in the audit log", ex->id);
     refusal_make(&r, &ex->trail, challenge);
-    ex->status = status;
-    struct buf *b = channel_begin(l->proxy, LANE_ANSWER, ex->id, 0);
-    buf_put_u8(b, 1);
-    answer_write(&r.head, b);
-    channel_end(l->proxy);
-    if (!view_equal(ex->request.method, VIEW("HEAD")))
-        channel_send(l->proxy, LANE_ANSWER_BODY, ex->id, 0, buf_view(&r.body));
-    channel_send(l->proxy, LANE_ANSWER_END, ex->id, 0, (struct view){NULL, 0});
+    exchange_send(ex, &r.head, buf_view(&r.body));
     refusal_free(&r);
 }
 
@@ -292,6 +299,10 @@ static void begin(struct exchange *ex) {
     ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
     set_deadline(ex);
     ex->state = EXCHANGE_WAITING;
+    if (echo_is_host(&ex->authority)) {
+        echo_answer(ex);
+        return;
+    }
     enum reason why = send_prepare(ex);
     if (why != REASON_ALLOWED) {
         exchange_refuse(ex, why, (struct view){NULL, 0});

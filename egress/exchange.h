@@ -169,6 +169,8 @@ void exchange_record(struct exchange *ex);
  * exchange is gone afterwards.
  */
 void exchange_refuse(struct exchange *ex, enum reason why, struct view detail);
+/* An answer of our own, whole: a refusal, or what the echo host says. */
+void exchange_send(struct exchange *ex, const struct answer_head *head, struct view body);
 /*
  * Ends it because the guard's set is exceeded: its sandbox is suspended, with an event, and everything
  * that the sandbox has in progress ends. The exchange is gone afterwards.

@@ -1,6 +1,7 @@
 #include "egress/names.h"
 
 #include "base/log.h"
+#include "egress/echo.h"
 #include "egress/identity.h"
 #include "egress/lane_messages.h"
 #include "egress/suspension.h"
@@ -189,10 +190,10 @@ static int read_lookup(struct message *m, struct lookup *q) {
 /* Whether the sandbox may connect to the host in some way: the port is not known yet. */
 static struct verdict judge_name(const struct lane *l, struct view sandbox, struct authority *a) {
     a->port = 443;
-    struct verdict v = policy_judge_host(l->now->policy, sandbox, true, a);
+    struct verdict v = echo_judge_host(l->now->policy, sandbox, true, a);
     if (!v.allow && v.reason == REASON_HOST_NOT_ALLOWED) {
         a->port = 80;
-        v = policy_judge_host(l->now->policy, sandbox, false, a);
+        v = echo_judge_host(l->now->policy, sandbox, false, a);
     }
     if (v.reason == REASON_PORT_NOT_ALLOWED || v.reason == REASON_CLEAR_NOT_ALLOWED) {
         v.allow = true;

@@ -1,10 +1,12 @@
 #include "egress/request.h"
 
 #include "base/digest.h"
+#include "egress/echo.h"
 #include "egress/lane_messages.h"
 #include "egress/reading.h"
 #include "egress/tunnel.h"
 #include "policy/body_credential.h"
+#include "policy/echo.h"
 #include "policy/field_name.h"
 
 #include <string.h>
@@ -238,6 +240,10 @@ void request_judge(struct exchange *ex) {
                                   .now = clock_wall() / UINT64_C(1000000000)};
     const struct policy *p = ex->generation->policy;
     ex->undecided = false;
+    if (echo_is_host(&ex->authority)) {
+        ex->verdict = echo_judge(ex, elsewhere);
+        return;
+    }
     if (policy_body_needs(p, &facts, &ex->needs)) {
         facts.body = reading_facts(ex->reading, p, &ex->needs);
         ex->undecided = facts.body == NULL;

@@ -1,6 +1,7 @@
 #include "egress/tunnel.h"
 
 #include "base/log.h"
+#include "egress/echo.h"
 #include "egress/lane_messages.h"
 #include "egress/names.h"
 #include "egress/refusal.h"
@@ -117,10 +118,10 @@ static enum reason find_authority(struct lane *l, const struct open_request *o,
 /* One that may carry TLS or clear HTTP is opened by either being allowed; each request is judged again. */
 static struct verdict judge_host(const struct lane *l, struct view sandbox, enum lane_way way,
                                  bool tls, const struct authority *a) {
-    struct verdict v = policy_judge_host(l->now->policy, sandbox, true, a);
+    struct verdict v = echo_judge_host(l->now->policy, sandbox, true, a);
     if (v.allow || (way == LANE_WAY_TRANSPARENT && tls))
         return v;
-    struct verdict clear = policy_judge_host(l->now->policy, sandbox, false, a);
+    struct verdict clear = echo_judge_host(l->now->policy, sandbox, false, a);
     return clear.allow || way == LANE_WAY_TRANSPARENT ? clear : v;
 }
 
@@ -242,13 +243,13 @@ int tunnel_take_hello(struct lane *l, struct message *m) {
         send_alert(l, t, ALERT_UNRECOGNIZED_NAME);
         return 0;
     }
-    struct verdict v = policy_judge_host(l->now->policy, view_str(t->sandbox), true, &t->authority);
+    struct verdict v = echo_judge_host(l->now->policy, view_str(t->sandbox), true, &t->authority);
     if (!v.allow) {
         tunnel_refused(l, t, v.reason,
                        VIEW("TLS inside a tunnel that is open for plain HTTP only"));
         return 0;
     }
-    if (service_tls(v.service) == SERVICE_SPLICE)
+    if (v.service && service_tls(v.service) == SERVICE_SPLICE)
         splice_begin(l, t, &v);
     else
         leaf_get(l, t->authority.host, t->authority.port, t);
@@ -307,9 +308,9 @@ static void judge_again(void *ctx, uint32_t id, void *object) {
     struct tunnel *t = object;
     struct view sandbox = view_str(t->sandbox);
     bool holds = identity_holds(l, t->sandbox, &t->proof);
-    struct verdict v = policy_judge_host(l->now->policy, sandbox, true, &t->authority);
+    struct verdict v = echo_judge_host(l->now->policy, sandbox, true, &t->authority);
     if (holds && (!t->splice || splice_goes_on(t->splice, &v)) &&
-        (v.allow || policy_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
+        (v.allow || echo_judge_host(l->now->policy, sandbox, false, &t->authority).allow))
         return;
     struct view why = holds ? VIEW("denied by a newer policy")
                             : VIEW("its sandbox or its token is no longer valid");

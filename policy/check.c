@@ -1,3 +1,4 @@
+#include "policy/echo.h"
 #include "policy/errors.h"
 #include "policy/method.h"
 #include "policy/rules.h"
@@ -166,6 +167,12 @@ static void check_hosts(struct checker *c, const struct service *s) {
     for (struct host_rule *h = s->hosts; h; h = h->next) {
         const struct authority *a = &h->pattern.base;
         check_star(c, s, h);
+        if (h->pattern.reach == REACH_EXACT && echo_is_host(a))
+            errors_add(
+                c->errors, h->at,
+                "'%.*s' is the host that exeat itself answers, for every sandbox: no rule is "
+                "needed for it, and none can be made",
+                WORD_ARG(h->text));
         for (const struct host_rule *q = s->hosts; q != h; q = q->next)
             if (q->pattern.reach == h->pattern.reach && authority_same_host(&q->pattern.base, a)) {
                 errors_add(c->errors, h->at, "the host '%.*s' twice", WORD_ARG(h->text));

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Transparent connections, DNS and SOCKS5: a sandbox that was told of no proxy, in a network of its own."""
+import json
 import os
 import shutil
 import socket
@@ -541,6 +542,16 @@ def curl_works_by_capture_by_socks_and_is_refused_with_a_reason(w):
     assert code == 97 and "2" in err, (code, err)
     code, out, err = w.net.run("curl", "-sS", "-m", "20", "--resolve", "evil.test:80:203.0.113.1", "http://evil.test/", **mine)
     assert "host_not_allowed" in out, (code, out, err)
+
+
+@test
+def the_echo_host_is_found_by_its_name_and_says_where_the_connection_was_meant_to_go(w):
+    for address, meant in ((ANYWHERE, ANYWHERE), ("2001:db8::9", "[2001:db8::9]")):
+        answer = fetch(w.net.connect(address, 80), "GET /by-echo", host="echo.exeat.internal")
+        said = json.loads(answer.body)
+        assert said["door"] == "transparent" and said["sandbox"] == "a" and said["meant"] == meant + ":80", said
+    code, out, err = w.net.run("dig", "+short", "@192.0.2.53", "echo.exeat.internal")
+    assert code == 0 and out.startswith("198.18."), (code, out, err)
 
 
 def main():

@@ -36,6 +36,8 @@ struct role_args {
     uint16_t
         listeners; /* proxy, control, attach: how many listening descriptors stand from LISTENER_FD on */
     const char *ways; /* proxy: enum way_in of each listener, a digit each; NULL: explicit all */
+    const char *
+        admit; /* proxy: whom each listener lets in (policy/admission.h), joined by ';'; NULL: everybody */
     const char *misbehave; /* hostile builds only: what to do wrong */
     bool debug;            /* log debug lines */
 };

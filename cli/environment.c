@@ -2,13 +2,16 @@
 
 #include "cli/json_scan.h"
 
+#include <linux/vm_sockets.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum { VALUE_MAX = 64 * 1024 };
 
 enum kind {
     PROXY,  /* the proxy's URL */
     SOCKET, /* path of the sandbox's Unix socket */
+    VSOCK,  /* CID and port of the listener for a guest */
     PUBLIC, /* path of one of the public files (public.h) */
     FOLDER, /* the default folder, then that of the public files */
     JAVA,   /* properties */
@@ -41,6 +44,7 @@ static const struct variable {
     {"GIT_HTTP_PROXY_AUTHMETHOD", FIXED, "basic"},
     {"PERL_LWP_ENV_PROXY", FIXED, "1"},
     {"EXEAT_SOCKET", SOCKET, NULL},
+    {"EXEAT_VSOCK", VSOCK, NULL},
     {"SSL_CERT_FILE", BUNDLE},
     {"CURL_CA_BUNDLE", BUNDLE},
     {"REQUESTS_CA_BUNDLE", BUNDLE},
@@ -95,6 +99,10 @@ static void put_value(const struct environment *e, const struct variable *v, str
         break;
     case SOCKET:
         buf_put(out, e->socket);
+        break;
+    case VSOCK:
+        if (e->vsock_port)
+            buf_printf(out, "%d:%u", VMADDR_CID_HOST, e->vsock_port);
         break;
     case PUBLIC:
         buf_printf(out, "%.*s/%s", VIEW_ARG(e->public), v->value);
@@ -178,11 +186,16 @@ void environment_each(const struct environment *e, struct buf *out, environment_
 
 void environment_notes(const struct environment *e, struct buf *out) {
     char name[ENVIRONMENT_VARIABLE_SIZE];
-    if (view_is_empty(e->proxy_url))
-        buf_put_str(
-            out, "# In the sandbox, a port for clients that know no socket:\n"
-                 "#   socat TCP-LISTEN:3128,bind=127.0.0.1,fork UNIX-CONNECT:\"$EXEAT_SOCKET\" &\n"
-                 "#   export http_proxy=http://127.0.0.1:3128 https_proxy=http://127.0.0.1:3128\n");
+    const char *to = !view_is_empty(e->socket) ? "UNIX-CONNECT:\"$EXEAT_SOCKET\""
+                     : e->vsock_port           ? "VSOCK-CONNECT:$EXEAT_VSOCK"
+                                               : NULL;
+    if (to)
+        buf_printf(
+            out,
+            "# In the sandbox, a port for clients that know no socket:\n"
+            "#   socat TCP-LISTEN:3128,bind=127.0.0.1,fork %s &\n"
+            "#   export http_proxy=http://127.0.0.1:3128 https_proxy=http://127.0.0.1:3128\n",
+            to);
     for (size_t i = 0; i < e->n_credentials; i++)
         if (!variable_at(e, i, name))
             buf_printf(out, "# credential %.*s: its variable would hide another one\n",

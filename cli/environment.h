@@ -12,10 +12,13 @@ enum { CREDENTIALS_MAX = 256, ENVIRONMENT_VARIABLE_SIZE = 80 };
 
 struct environment {
     struct view sandbox;
-    struct view proxy_url;  /* "http://127.0.0.1:3128"; empty: the listener is a Unix socket */
+    struct view
+        proxy_url; /* "http://127.0.0.1:3128"; empty: there is no listener on TCP for the proxy */
     struct view proxy_host; /* of the URL, which may also hold a token */
     unsigned proxy_port;
     struct view socket; /* its path, or empty */
+    uint32_t
+        vsock_port; /* of a guest, which reaches it at the host; 0: the listener is another one */
     struct view public; /* path of the directory of the public files (public.h) */
     struct {
         struct view name, placeholder;

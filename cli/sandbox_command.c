@@ -33,12 +33,11 @@ static const struct config_lane *find_lane(const struct config *c, struct view s
     return everybody;
 }
 
-/* A listener on TCP before one on a Unix socket: fewer clients speak to the latter. */
+/* A listener on TCP before one on a Unix socket, and that before vsock: fewer clients speak to the latter. */
 static const struct config_listener *find_listener(const struct config *c, uint32_t lane) {
     const struct config_listener *found = NULL;
     for (const struct config_listener *l = c->listeners; l; l = l->next)
-        if (l->lane == lane && l->way == WAY_EXPLICIT &&
-            (!found || (found->is_unix && !l->is_unix)))
+        if (l->lane == lane && l->way == WAY_EXPLICIT && (!found || l->place < found->place))
             found = l;
     return found;
 }
@@ -82,27 +81,33 @@ static int print(const struct environment *e, const char *format) {
                          "this again");
 }
 
-static int show(const struct config *c, struct view answer, const char *format) {
+static int show(const struct config *c, const char *config, struct view answer,
+                const char *format) {
     struct environment e = {.n_credentials = 0};
     struct view token;
     struct buf host, url, public;
     if (environment_read_issued(answer, &e, &token) != 0)
         return cli_fail(EXIT_NO, "the daemon's answer is malformed");
     const struct config_lane *lane = find_lane(c, e.sandbox);
+    /* None: its connections are captured, and clients need no more than the certificates. */
     const struct config_listener *l = lane ? find_listener(c, lane->id) : NULL;
-    if (!l)
-        return cli_fail(EXIT_INVALID, "no `listen` of the configuration is for this sandbox");
+    if (!lane)
+        return cli_fail(EXIT_INVALID,
+                        "no `listen` of the configuration is for the sandbox %.*s: add one to %s "
+                        "(or have it attached, by `exeat run --sandbox`)",
+                        VIEW_ARG(e.sandbox), config);
     buf_init(&host, URL_MAX);
     buf_init(&url, URL_MAX);
     buf_init(&public, PATH_MAX);
     put_public(c, &public);
-    if (!l->is_unix) {
+    if (l && l->place == PLACE_INTERNET) {
         put_address(&l->address, &host);
         e.proxy_host = buf_view(&host);
         e.proxy_port = l->port;
         put_url(lane, &e, token, &url);
     }
-    e.socket = view_str(l->path);
+    e.socket = view_str(l ? l->path : NULL);
+    e.vsock_port = l ? l->vsock_port : 0;
     e.proxy_url = buf_view(&url);
     e.public = buf_view(&public);
     int code = print(&e, format);
@@ -112,7 +117,7 @@ static int show(const struct config *c, struct view answer, const char *format) 
     return code;
 }
 
-static int add(const struct config *c, const char *name, const char *format) {
+static int add(const struct config *c, const char *config, const char *name, const char *format) {
     struct buf body, answer;
     buf_init(&body, CONTROL_ASK_MAX);
     buf_init(&answer, BROKER_TEXT_MAX);
@@ -121,7 +126,7 @@ static int add(const struct config *c, const char *name, const char *format) {
                                              &answer, NULL)
                              : cli_fail(EXIT_USAGE, "the name is too long");
     if (code == EXIT_YES)
-        code = show(c, buf_view(&answer), format);
+        code = show(c, config, buf_view(&answer), format);
     struct view replaces;
     if (code == EXIT_YES && json_member(buf_view(&answer), "replaces", &replaces) &&
         view_equal(replaces, VIEW("true")))
@@ -154,7 +159,7 @@ int command_sandbox_add(const struct cli *cli, int argc, char **argv) {
     code = client_config(cli, &config);
     if (code != EXIT_YES)
         return code;
-    code = add(&config, name, format);
+    code = add(&config, cli->config, name, format);
     config_free(&config);
     return code;
 }

@@ -16,21 +16,25 @@
 
 #define NOBODY UINT32_MAX
 
+enum config_place { PLACE_INTERNET, PLACE_UNIX, PLACE_VSOCK };
+
 struct config_listener {
     enum way_in way;
-    bool is_unix;
+    enum config_place place;
     struct address address; /* TCP, UDP */
     uint16_t port;
+    uint32_t vsock_port;
     const char *path; /* Unix */
     mode_t mode;
     uid_t owner; /* of the socket; NOBODY: the daemon's own */
     gid_t group;
-    uint32_t lane; /* id of its lane */
+    struct view admit; /* whom it lets in (policy/admission.h) */
+    uint32_t lane;     /* id of its lane */
     struct position at;
     struct config_listener *next;
 };
 
-/* Whether both cannot be open at once: the same path, or the same address and port of TCP or of UDP. */
+/* Whether both cannot be open at once: the same path, or the same address and port of TCP, of UDP or of vsock. */
 bool config_same_place(const struct config_listener *a, const struct config_listener *b);
 
 /* A lane as the configuration has it; the policy completes one without names. */

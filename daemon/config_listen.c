@@ -103,7 +103,7 @@ static int read_shared(void *source, struct lexer *l, const struct token *at) {
 
 /* What a file has and a port has not. */
 static int check_unix(const struct config_source *s, struct lexer *l, const struct token *at) {
-    if (s->listener->is_unix)
+    if (s->listener->place == PLACE_UNIX)
         return 0;
     errors_add(l->errors, at->at, "'%.*s' is for Unix sockets", VIEW_ARG(at->text));
     return ERR_BAD;
@@ -167,6 +167,15 @@ static int read_tcp(struct lexer *l, struct config_listener *listener) {
     return 0;
 }
 
+static int read_vsock(struct lexer *l, struct config_listener *listener) {
+    uint64_t port;
+    listener->place = PLACE_VSOCK;
+    if (lexer_number(l, "the port of a vsock listener", 1, UINT32_MAX - 1, &port) != 0)
+        return ERR_BAD;
+    listener->vsock_port = (uint32_t)port;
+    return 0;
+}
+
 static int read_where(struct config_source *s, struct lexer *l) {
     static const struct {
         const char *word;
@@ -179,17 +188,23 @@ static int read_where(struct config_source *s, struct lexer *l) {
             return read_tcp(l, listener);
     }
     listener->way = WAY_EXPLICIT;
+    if (lexer_skip_word(l, "vsock"))
+        return read_vsock(l, listener);
     if (!lexer_skip_word(l, "unix"))
-        return lexer_expected(l, "'tcp', 'unix', 'transparent' or 'dns'");
-    listener->is_unix = true;
+        return lexer_expected(l, "'tcp', 'unix', 'vsock', 'transparent' or 'dns'");
+    listener->place = PLACE_UNIX;
     return config_socket(s, l, &listener->path);
 }
 
 bool config_same_place(const struct config_listener *a, const struct config_listener *b) {
     if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
         return false;
-    if (a->is_unix || b->is_unix)
-        return a->is_unix && b->is_unix && strcmp(a->path, b->path) == 0;
+    if (a->place != b->place)
+        return false;
+    if (a->place == PLACE_UNIX)
+        return strcmp(a->path, b->path) == 0;
+    if (a->place == PLACE_VSOCK)
+        return a->vsock_port == b->vsock_port;
     return a->port == b->port && address_equal(&a->address, &b->address);
 }
 
@@ -229,11 +244,11 @@ static int add_udp(struct config_source *s, struct lexer *l) {
 }
 
 int config_listen(void *source, struct lexer *l, const struct token *at) {
-    static const struct statement words[] = {{"sandbox", read_sandbox, false},
-                                             {"shared", read_shared, false},
-                                             {"mode", read_mode, true},
-                                             {"owner", read_owner, true},
-                                             {"group", read_group, true}};
+    static const struct statement words[] = {
+        {"sandbox", read_sandbox, false},   {"shared", read_shared, false},
+        {"mode", read_mode, true},          {"owner", read_owner, true},
+        {"group", read_group, true},        {"uid", config_admit_users, true},
+        {"cid", config_admit_guests, true}, {"proxy-protocol", config_admit_relays, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);
@@ -256,6 +271,10 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
         errors_add(l->errors, at->at,
                    "who comes in by '%s' cannot show a token: it needs a 'sandbox NAME'",
                    s->listener->way == WAY_TRANSPARENT ? "transparent" : "dns");
+        return ERR_BAD;
+    }
+    if (s->listener->place == PLACE_VSOCK && view_is_empty(s->listener->admit)) {
+        errors_add(l->errors, at->at, "a vsock listener says with 'cid N' which guest it is for");
         return ERR_BAD;
     }
     int result = add_listener(s, l);
@@ -326,7 +345,7 @@ void config_put_own_addresses(const struct config *c, struct buf *out) {
     struct buf text;
     buf_init(&text, HOST_SIZE + 16);
     for (const struct config_listener *l = c->listeners; l; l = l->next) {
-        if (l->is_unix || l->way == WAY_DNS_UDP)
+        if (l->place != PLACE_INTERNET || l->way == WAY_DNS_UDP)
             continue;
         struct authority a = {.kind = HOST_ADDRESS, .address = l->address, .port = l->port};
         address_format(&l->address, a.host);

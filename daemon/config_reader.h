@@ -37,6 +37,10 @@ void config_check_names(struct view names, struct position at, const struct poli
 int config_attach(void *source, struct lexer *l, const struct token *at);
 /* A statement's reader: `listen ...`. */
 int config_listen(void *source, struct lexer *l, const struct token *at);
+/* Statements of a listener, whom it lets in: `uid`, `cid`, `proxy-protocol`. */
+int config_admit_users(void *source, struct lexer *l, const struct token *at);
+int config_admit_guests(void *source, struct lexer *l, const struct token *at);
+int config_admit_relays(void *source, struct lexer *l, const struct token *at);
 /* `limit NAME VALUE`. */
 int config_limit(void *source, struct lexer *l, const struct token *at);
 

@@ -91,6 +91,18 @@ static int lane_add(struct parent *p, struct lane **out) {
     return 0;
 }
 
+/* Whom its listeners let in, as proxy reads it. */
+static bool put_admissions(const struct lane *l, struct buf *out) {
+    for (size_t i = 0; i < l->n_listeners; i++) {
+        if (i > 0)
+            buf_put_u8(out, ';');
+        if (l->listeners[i].at)
+            buf_put(out, l->listeners[i].at->admit);
+    }
+    buf_put_u8(out, 0);
+    return buf_ok(out);
+}
+
 void lanes_start(struct lane *l) {
     struct parent *p = l->parent;
     struct process *audit = process_find(p, ROLE_AUDIT, 0), *of[LANE_ROLES];
@@ -110,6 +122,11 @@ void lanes_start(struct lane *l) {
         of[0]->ways[i] = (char)('0' + l->listeners[i].way);
     }
     of[0]->n_listeners = l->n_listeners;
+    if (!put_admissions(l, &of[0]->admit)) {
+        log_warn("lane %u: no memory for whom its listeners let in", l->id);
+        lanes_end(l, "no memory");
+        return;
+    }
     start_lane(p, l->id);
 }
 
@@ -138,7 +155,7 @@ static int open_one(struct lane *l, const struct config_listener *at, struct buf
                    at->at.column, LISTENERS_MAX);
         return ERR_LIMIT;
     }
-    if (open && at->is_unix && !same_rights(open->at, at)) {
+    if (open && at->place == PLACE_UNIX && !same_rights(open->at, at)) {
         buf_printf(why,
                    "%s:%u:%u: another mode, owner or group for the socket %s, which is open: that "
                    "takes a restart of exeatd",
@@ -167,8 +184,9 @@ static bool same_listeners(const struct lane *l, const struct config *c, uint32_
         bool found = at->lane != id;
         n += at->lane == id;
         for (size_t i = 0; i < l->n_listeners && !found; i++)
-            found =
-                config_same_place(l->listeners[i].at, at) && same_rights(l->listeners[i].at, at);
+            found = config_same_place(l->listeners[i].at, at) &&
+                    same_rights(l->listeners[i].at, at) &&
+                    view_equal(l->listeners[i].at->admit, at->admit);
         if (!found)
             return false;
     }
@@ -252,7 +270,7 @@ static bool is_new(const struct lane *l) {
 
 static void remove_socket(const struct parent *p, const struct config_listener *at) {
     const struct listener *open = find_open(p, at);
-    if (at->is_unix && !open)
+    if (at->place == PLACE_UNIX && !open)
         unlink(at->path);
 }
 
@@ -506,6 +524,6 @@ static void on_tick(evutil_socket_t fd, short what, void *ctx) {
 void lanes_remove_sockets(struct parent *p) {
     for (const struct lane *l = p->lanes; l; l = l->next)
         for (size_t i = 0; i < l->n_listeners; i++)
-            if (l->listeners[i].at && l->listeners[i].at->is_unix)
+            if (l->listeners[i].at && l->listeners[i].at->place == PLACE_UNIX)
                 unlink(l->listeners[i].at->path);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -77,6 +78,16 @@ static socklen_t tcp_address(const struct config_listener *l, struct sockaddr_st
     return sizeof *in6;
 }
 
+/* Whatever CID this machine has for its guests. */
+static socklen_t vsock_address(const struct config_listener *l, struct sockaddr_storage *out) {
+    struct sockaddr_vm *vm = (struct sockaddr_vm *)out;
+    memset(out, 0, sizeof *out);
+    vm->svm_family = AF_VSOCK;
+    vm->svm_cid = VMADDR_CID_ANY;
+    vm->svm_port = l->vsock_port;
+    return sizeof *vm;
+}
+
 static socklen_t unix_address(const char *path, struct sockaddr_storage *out) {
     struct sockaddr_un *un = (struct sockaddr_un *)out;
     memset(out, 0, sizeof *out);
@@ -89,8 +100,12 @@ static socklen_t unix_address(const char *path, struct sockaddr_storage *out) {
 
 const char *listener_name(const struct config_listener *l, char *out, size_t size) {
     char text[64];
-    if (l->is_unix) {
+    if (l->place == PLACE_UNIX) {
         snprintf(out, size, "%s", l->path);
+        return out;
+    }
+    if (l->place == PLACE_VSOCK) {
+        snprintf(out, size, "vsock:%u", l->vsock_port);
         return out;
     }
     address_format(&l->address, text);
@@ -120,7 +135,7 @@ static int open_socket(int family, int type, const struct sockaddr_storage *to, 
     int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (family != AF_UNIX && type == SOCK_STREAM)
+    if ((family == AF_INET || family == AF_INET6) && type == SOCK_STREAM)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
@@ -176,10 +191,10 @@ static void take_any_destination(int fd, int family) {
 
 static int open_any(const struct config_listener *l) {
     struct sockaddr_storage to;
-    if (l->is_unix)
+    if (l->place == PLACE_UNIX)
         return open_unix(l->path, SOCK_STREAM, l->mode);
     int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
-    socklen_t size = tcp_address(l, &to);
+    socklen_t size = l->place == PLACE_VSOCK ? vsock_address(l, &to) : tcp_address(l, &to);
     int fd = take_activated(&to, size, type);
     if (fd < 0)
         fd = open_socket(to.ss_family, type, &to, size);
@@ -194,7 +209,7 @@ int listener_open(const struct config_listener *l, struct buf *why) {
     if (fd < 0) {
         buf_printf(why, "%s:%u:%u: cannot listen on %s: %s", l->at.file, l->at.line, l->at.column,
                    listener_name(l, name, sizeof name), strerror(errno));
-    } else if (l->is_unix && !give_away(l, why)) {
+    } else if (l->place == PLACE_UNIX && !give_away(l, why)) {
         close(fd);
         fd = -1;
     }

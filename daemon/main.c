@@ -32,6 +32,7 @@ enum {
     OPTION_LANE,
     OPTION_LISTENERS,
     OPTION_WAYS,
+    OPTION_ADMIT,
     OPTION_DIRECTORY,
     OPTION_GEO_COUNTRY,
     OPTION_GEO_ASN,
@@ -48,6 +49,7 @@ static const struct option options[] = {
     {"lane", required_argument, NULL, OPTION_LANE},
     {"listeners", required_argument, NULL, OPTION_LISTENERS},
     {"ways", required_argument, NULL, OPTION_WAYS},
+    {"admit", required_argument, NULL, OPTION_ADMIT},
     {"directory", required_argument, NULL, OPTION_DIRECTORY},
     {"geo-country", required_argument, NULL, OPTION_GEO_COUNTRY},
     {"geo-asn", required_argument, NULL, OPTION_GEO_ASN},
@@ -112,6 +114,9 @@ int main(int argc, char **argv) {
             break;
         case OPTION_WAYS:
             args.ways = optarg;
+            break;
+        case OPTION_ADMIT:
+            args.admit = optarg;
             break;
         case OPTION_DIRECTORY:
             args.directory = optarg;

@@ -23,7 +23,8 @@ enum {
     FDS_MAX = LISTENER_FD + LISTENERS_MAX,
     HIGH_FD = 200,
     ARGUMENTS_MAX = 24,
-    DESCRIPTORS_MAX = 65536
+    DESCRIPTORS_MAX = 65536,
+    ADMIT_MAX = 96 << 10 /* one argument of a program has at most 128 KiB */
 };
 
 /* ---- the table ---- */
@@ -52,6 +53,7 @@ struct process *process_add(struct parent *p, enum role role, uint32_t lane) {
     of->lane_fd = of->ledger = -1;
     of->audit_read = pair[0];
     of->audit_write = pair[1];
+    buf_init(&of->admit, ADMIT_MAX);
     buf_init(&of->key, 1024);
     buf_init(&of->status, 16384);
     if (lane)
@@ -84,6 +86,7 @@ void process_free(struct process *of) {
     close_records(of);
     if (of->ledger >= 0)
         close(of->ledger);
+    buf_free(&of->admit);
     buf_free(&of->key);
     buf_free(&of->status);
     free(of);
@@ -229,8 +232,10 @@ static void describe(struct arguments *a, const struct process *of) {
     add_option(a, "--role", role_name(of->role));
     add_option(a, "--lane", a->numbers[0]);
     add_option(a, "--listeners", a->numbers[1]);
-    if (of->role == ROLE_PROXY)
+    if (of->role == ROLE_PROXY) {
         add_option(a, "--ways", of->ways);
+        add_option(a, "--admit", (const char *)buf_view(&of->admit).p);
+    }
     add_option(a, "--directory", place_directory(p, of->role, a->directory, sizeof a->directory));
     if (of->role == ROLE_DIALER) {
         add_option(a, "--geo-country", p->config.geo_country);

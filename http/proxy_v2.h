@@ -2,7 +2,7 @@
  * The header of the PROXY protocol, version 2, with which a relay before exeat tells whose connection it hands on
  * (haproxy.org, proxy-protocol.txt, 2.2): a pure function over the bytes that came first on a connection.
  *
- * Only whoever the listener names may say so (proxy/admission.h): to anybody else these bytes are no request.
+ * Only whoever the listener names may say so (policy/admission.h): to anybody else these bytes are no request.
  */
 #ifndef HTTP_PROXY_V2_H
 #define HTTP_PROXY_V2_H

@@ -75,6 +75,10 @@ static const struct reason_info infos[] = {
     TOLD(REASON_PROTOCOL_NOT_ALLOWED, "protocol_not_allowed", 403,
          "The connection speaks neither TLS nor HTTP/1",
          "Only HTTPS and HTTP can leave through here; use the service's HTTP interface."),
+    TOLD(REASON_PEER_NOT_ALLOWED, "peer_not_allowed", 403,
+         "This listener is not for whoever connected",
+         "Connect as the user or from the machine that the listener is for; the operator can name "
+         "others in its `listen` line."),
     TOLD(REASON_SANDBOX_SUSPENDED, "sandbox_suspended", 403,
          "This sandbox is suspended: its answers held too many parts of a secret",
          "Wait, and look for what repeats parts of a key; the operator finds the event "

@@ -30,6 +30,7 @@ enum reason {
     REASON_UPGRADE_NOT_ALLOWED,
     REASON_ADDRESS_NOT_ALLOWED,  /* the name resolves to an address that is refused */
     REASON_PROTOCOL_NOT_ALLOWED, /* after CONNECT: neither TLS nor HTTP/1 */
+    REASON_PEER_NOT_ALLOWED,     /* the listener is not for whoever connected */
     REASON_SANDBOX_SUSPENDED,    /* its answers held too many parts of a secret */
     /* limits of grants */
     REASON_GRANT_ENDED,      /* `until` has passed */

@@ -49,6 +49,8 @@ static const struct client_row {
     int time; /* enum limit, or one of TIME_ */
 } rows[CLIENT_STATES] = {
     [CLIENT_FIRST] = {"first", intake_first, client_drop, client_drop, INPUT_ALL, LIMIT_FIRST_BYTE},
+    [CLIENT_RELAYED] = {"relayed", intake_relayed, intake_relayed_ended, intake_relayed_ended,
+                        INPUT_ALL, LIMIT_FIRST_BYTE},
     [CLIENT_IDLE] = {"idle", intake_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
     [CLIENT_HEAD] = {"head", intake_step, intake_ended, intake_late, INPUT_ALL, LIMIT_HEAD_TIME},
     [CLIENT_SOCKS] = {"socks", socks_step, client_drop, socks_late, INPUT_ALL,
@@ -98,6 +100,7 @@ static bool may_yield(const struct client *c) {
         return false;
     switch (c->state) {
     case CLIENT_FIRST:
+    case CLIENT_RELAYED:
     case CLIENT_IDLE:
     case CLIENT_HEAD:
     case CLIENT_SOCKS:
@@ -387,15 +390,16 @@ void client_cut(struct client *c, bool reset) {
 
 /* ---- life ---- */
 
-void client_new(struct proxy *p, int fd, enum way_in door, const char *peer, const char *meant) {
+struct client *client_new(struct proxy *p, int fd, enum way_in door, const char *peer,
+                          const char *meant) {
     struct client *c = calloc(1, sizeof *c);
     if (!c) {
         close(fd);
-        return;
+        return NULL;
     }
     if (wire_init(&c->wire, p->loop, fd, OUT_MAX, on_readable, on_writable, c) != 0) {
         free(c);
-        return;
+        return NULL;
     }
     buf_init(&c->in, IN_MAX);
     c->proxy = p;
@@ -411,6 +415,7 @@ void client_new(struct proxy *p, int fd, enum way_in door, const char *peer, con
     p->n_clients++;
     client_enter(c, CLIENT_FIRST);
     watch(c);
+    return c;
 }
 
 void client_free(struct client *c) {

@@ -6,6 +6,7 @@
  * (reading a request head), gate.c (from CONNECT to the first request inside), relay.c (a
  * request and its answer) and passage.c (bytes that are not read).
  *
+ *   relayed -> first ...                                 behind a relay: its header is read
  *   first -> head -> exchange -> idle -> head ...            plain proxying
  *   first -> socks -> opening -> sniff ...                   SOCKS5, then as in a tunnel
  *   first -> sniff -> hello or head -> opening -> sniff ...  transparent: what names the host is read, and read again when it is open
@@ -26,6 +27,7 @@
 
 enum client_state {
     CLIENT_FIRST,     /* accepted; no byte yet */
+    CLIENT_RELAYED,   /* accepted from a relay, which must say whose connection it is */
     CLIENT_IDLE,      /* between requests */
     CLIENT_HEAD,      /* a request head has begun */
     CLIENT_SOCKS,     /* SOCKS5, up to its request */
@@ -76,8 +78,9 @@ enum client_step {
     STEP_WAIT, /* for more bytes, for egress, for the socket */
 };
 
-/* Takes over fd, a non-blocking stream socket. Without memory it is closed. meant: the address that it connected to. */
-void client_new(struct proxy *p, int fd, enum way_in door, const char *peer, const char *meant);
+/* Takes over fd, a non-blocking stream socket. NULL without memory: it is closed then. meant: the address that it connected to. */
+struct client *client_new(struct proxy *p, int fd, enum way_in door, const char *peer,
+                          const char *meant);
 /* From the end of the turn only. */
 void client_free(struct client *c);
 

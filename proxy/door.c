@@ -1,14 +1,18 @@
 #include "proxy/door.h"
 
 #include "base/log.h"
+#include "policy/admission.h"
 #include "proxy/client.h"
+#include "proxy/intake.h"
 #include "proxy/meant.h"
 
 #include <errno.h>
+#include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +21,7 @@ enum { AT_ONCE = 16 /* connections accepted for one event */ };
 struct entrance {
     struct door *door;
     enum way_in way;
+    const struct admission *admission;
     struct event *event;
 };
 
@@ -27,16 +32,49 @@ struct door {
     struct entrance at[];
 };
 
-static void describe(int fd, const union end *a, char *out, size_t size) {
+/* ---- who it is ---- */
+
+static void take_address(const void *bytes, size_t n, struct peer *out) {
+    out->kind = PEER_ADDRESS;
+    out->address.family = n == 4 ? 4 : 6;
+    memcpy(out->address.bytes, bytes, n);
+}
+
+static void find_peer(int fd, const union end *a, struct peer *out) {
     struct ucred who;
+    struct sockaddr_vm vm;
     socklen_t n = sizeof who;
+    *out = (struct peer){.kind = PEER_UNKNOWN};
+    switch (a->any.sa_family) {
+    case AF_INET:
+        take_address(&a->v4.sin_addr, 4, out);
+        break;
+    case AF_INET6:
+        take_address(&a->v6.sin6_addr, 16, out);
+        break;
+    case AF_UNIX:
+        if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && n == sizeof who)
+            *out = (struct peer){.kind = PEER_USER, .id = who.uid};
+        break;
+    case AF_VSOCK:
+        memcpy(&vm, &a->space, sizeof vm);
+        *out = (struct peer){.kind = PEER_GUEST, .id = vm.svm_cid};
+        break;
+    }
+}
+
+static void describe(const union end *a, const struct peer *peer, char *out, size_t size) {
     if (end_format(a, out, size))
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0)
-        snprintf(out, size, "unix uid %u", who.uid);
+    if (peer->kind == PEER_USER)
+        snprintf(out, size, "unix uid %u", peer->id);
+    else if (peer->kind == PEER_GUEST)
+        snprintf(out, size, "vsock cid %u", peer->id);
     else
         snprintf(out, size, "unix");
 }
+
+/* ---- letting in ---- */
 
 static void set_paused(struct door *d, bool paused) {
     d->paused = paused;
@@ -53,10 +91,13 @@ static bool is_full(const struct door *d) {
 }
 
 /* False: there is nobody else to let in now. */
-static bool let_in(struct door *d, int listener, enum way_in way) {
+static bool let_in(const struct entrance *at, int listener) {
+    struct door *d = at->door;
+    enum way_in way = at->way;
     union end a = {.any.sa_family = AF_UNIX};
     socklen_t size = sizeof a;
     int on = 1;
+    struct peer who;
     char peer[64], meant[MEANT_SIZE] = "";
     int fd = accept4(listener, &a.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
@@ -69,7 +110,8 @@ static bool let_in(struct door *d, int listener, enum way_in way) {
         set_paused(d, true);
         return false;
     }
-    describe(fd, &a, peer, sizeof peer);
+    find_peer(fd, &a, &who);
+    describe(&a, &who, peer, sizeof peer);
     if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (way != WAY_EXPLICIT && !meant_find(fd, listener, meant) && way == WAY_TRANSPARENT) {
@@ -77,7 +119,10 @@ static bool let_in(struct door *d, int listener, enum way_in way) {
         close(fd);
         return true;
     }
-    client_new(d->proxy, fd, way, peer, meant);
+    enum admitted admitted = at->admission ? admission_judge(at->admission, &who) : ADMITTED;
+    struct client *c = client_new(d->proxy, fd, way, peer, meant);
+    if (c && admitted != ADMITTED)
+        intake_admit(c, admitted);
     return true;
 }
 
@@ -91,7 +136,7 @@ static void on_knock(evutil_socket_t fd, short what, void *ctx) {
         return;
     }
     for (int i = 0; i < AT_ONCE; i++)
-        if (!let_in(d, fd, at->way) || is_full(d))
+        if (!let_in(at, fd) || is_full(d))
             return;
 }
 
@@ -105,7 +150,8 @@ struct door *door_new(struct proxy *p, const struct proxy_listener *listeners, s
             continue;
         struct entrance *at = &d->at[d->n++];
         int fd = listeners[i].fd;
-        *at = (struct entrance){.door = d, .way = listeners[i].way};
+        *at = (struct entrance){
+            .door = d, .way = listeners[i].way, .admission = listeners[i].admission};
         at->event = event_new(loop_base(p->loop), fd, EV_READ | EV_PERSIST, on_knock, at);
         if (!at->event || evutil_make_socket_nonblocking(fd) != 0) {
             door_free(d);

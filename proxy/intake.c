@@ -1,10 +1,64 @@
 #include "proxy/intake.h"
 
 #include "http/hello.h"
+#include "http/proxy_v2.h"
 #include "http/socks.h"
 #include "proxy/gate.h"
 #include "proxy/relay.h"
 #include "proxy/say.h"
+
+#include <stdio.h>
+
+/* ---- who it is ---- */
+
+/* Of what it sent nothing is recorded: it may be a request with credentials. */
+static enum client_step refuse_unread(struct client *c, uint16_t status, const char *why) {
+    struct view nothing = {NULL, 0};
+    return relay_refuse(c, status, why, &nothing);
+}
+
+void intake_admit(struct client *c, enum admitted admitted) {
+    if (admitted == ADMITTED_RELAY)
+        client_enter(c, CLIENT_RELAYED);
+    else
+        refuse_unread(c, 403, "the `listen` line of the configuration does not name this peer");
+    client_wake(c);
+}
+
+static void name_client(struct client *c, const struct proxy_v2 *header) {
+    char text[ADDRESS_TEXT_SIZE];
+    address_format(&header->client, text);
+    snprintf(c->peer, sizeof c->peer, header->client.family == 4 ? "%s:%u" : "[%s]:%u", text,
+             header->port);
+}
+
+enum client_step intake_relayed(struct client *c, struct view *input) {
+    struct proxy_v2 header;
+    const char *why;
+    size_t used = input->n;
+    int result = proxy_v2_read(*input, &used, &header, &why);
+    if (result == ERR_AGAIN)
+        return STEP_WAIT;
+    *input = view_skip(*input, used);
+    if (result != 0)
+        return refuse_unread(c, 400, why);
+    if (header.has_client)
+        name_client(c, &header);
+    client_enter(c, CLIENT_FIRST);
+    return STEP_NEXT;
+}
+
+void intake_relayed_ended(struct client *c) {
+    /* A relay that looks whether somebody is here. */
+    if (buf_len(&c->in) == 0) {
+        client_drop(c);
+        return;
+    }
+    buf_reset(&c->in);
+    refuse_unread(c, 400, "a PROXY header that is not whole");
+}
+
+/* ---- what it wants ---- */
 
 /* Nothing here speaks TLS before a CONNECT: say so in the client's own protocol. */
 static enum client_step refuse_tls(struct client *c, struct view *input) {
@@ -74,6 +128,9 @@ enum client_step intake_first(struct client *c, struct view *input) {
         client_enter(c, CLIENT_DNS);
     else if (hello_starts(input->p[0]))
         return refuse_tls(c, input);
+    else if (proxy_v2_starts(*input))
+        return relay_refuse(c, 400, "a PROXY header of a peer that `proxy-protocol` does not name",
+                            input);
     else if (input->p[0] == SOCKS_VERSION)
         client_enter(c, CLIENT_SOCKS);
     else

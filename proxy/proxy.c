@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "http/http1.h"
+#include "policy/admission.h"
 #include "proxy/client.h"
 #include "proxy/courier.h"
 #include "proxy/door.h"
@@ -262,16 +263,22 @@ static int serve(struct loop *l, struct tls_server *server, const struct role_ar
     return result;
 }
 
-/* What each of them is for: a digit for each on the command line, none: explicit. */
+/* What each of them is for: a digit for each on the command line, none: explicit. And whom it lets in. */
 static bool find_listeners(const struct role_args *args, struct proxy_listener *out) {
-    struct view ways = view_str(args->ways);
+    static struct admission admissions[LISTENERS_MAX];
+    struct view ways = view_str(args->ways), admit = view_str(args->admit);
     if (!view_is_empty(ways) && ways.n != args->listeners)
         return false;
     for (int i = 0; i < args->listeners; i++) {
         int way = view_is_empty(ways) ? WAY_EXPLICIT : ways.p[i] - '0';
         if (way < WAY_EXPLICIT || way > WAY_DNS_TCP)
             return false;
-        out[i] = (struct proxy_listener){LISTENER_FD + i, (enum way_in)way};
+        bool last = i + 1 == args->listeners;
+        if (args->admit && (view_find(admit, ';') == admit.n) != last)
+            return false;
+        if (admission_read(view_cut(&admit, ';'), &admissions[i]) != 0)
+            return false;
+        out[i] = (struct proxy_listener){LISTENER_FD + i, (enum way_in)way, &admissions[i]};
     }
     return true;
 }

@@ -26,11 +26,13 @@ int proxy_main(const struct role_args *args);
 
 /* ---- the same without a process around it, for tests ---- */
 
+struct admission;
 struct proxy;
 
 struct proxy_listener {
     int fd; /* WAY_DNS_UDP: our end of a courier's channel (proxy/courier.h) */
     enum way_in way;
+    const struct admission *admission; /* policy/admission.h; NULL: everybody. Borrowed */
 };
 
 /*

@@ -8,6 +8,8 @@
 
 static enum reason reason_of(uint16_t status) {
     switch (status) {
+    case 403:
+        return REASON_PEER_NOT_ALLOWED;
     case 405:
     case 501:
         return REASON_METHOD_REFUSED;

@@ -87,7 +87,7 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
                      {true, 4, 0, 0660}};
     const struct config_listener *l = c.listeners;
     for (size_t i = 0; i < 5; i++, l = l->next) {
-        assert_int_equal(l->is_unix, listeners[i].is_unix);
+        assert_int_equal(l->place == PLACE_UNIX, listeners[i].is_unix);
         assert_int_equal(l->lane, listeners[i].lane);
         assert_int_equal(l->port, listeners[i].port);
         assert_int_equal(l->mode, listeners[i].mode);
@@ -222,6 +222,29 @@ static void a_dns_listener_is_two_and_gives_out_private_addresses(void **state) 
     config_free(&c);
 }
 
+static void a_listener_says_whom_it_lets_in(void **state) {
+    static const struct {
+        const char *listen, *admit;
+        enum config_place place;
+    } cases[] = {
+        {"unix /s { sandbox a; uid 0 1000 }", "uid=0,1000", PLACE_UNIX},
+        {"vsock 3128 { cid 3; sandbox a }", "cid=3", PLACE_VSOCK},
+        {"tcp 10.0.0.1:1 { shared; proxy-protocol 10.0.0.5 FD00::/64 }",
+         "relay=10.0.0.5/32,fd00::/64", PLACE_INTERNET},
+        {"tcp 10.0.0.1:1 { sandbox a }", "", PLACE_INTERNET},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        snprintf(text, sizeof text, "state s; policy p; listen %s\n", cases[i].listen);
+        struct config c = read_config(text);
+        assert_true(view_equal(c.listeners->admit, view_str(cases[i].admit)));
+        assert_int_equal(c.listeners->place, cases[i].place);
+        assert_int_equal(c.listeners->vsock_port, cases[i].place == PLACE_VSOCK ? 3128 : 0);
+        config_free(&c);
+    }
+}
+
 static const struct bad_case bad_cases[] = {
     {"policy p\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'state DIR' is missing"},
     {"state s\nlisten tcp 127.0.0.1:1 { sandbox a }", 2, 37, "'policy FILE' is missing"},
@@ -240,7 +263,7 @@ static const struct bad_case bad_cases[] = {
     {BASE "reload always", 4, 8, "expected 'confirmed' or 'unconfirmed'"},
     {BASE "reload confirmed\nreload unconfirmed", 5, 1, "a second 'reload'"},
     {BASE "listen udp 127.0.0.1:1 { sandbox b }", 4, 8,
-     "expected 'tcp', 'unix', 'transparent' or 'dns'"},
+     "expected 'tcp', 'unix', 'vsock', 'transparent' or 'dns'"},
     {BASE "listen transparent 127.0.0.1:1 { shared b c }", 4, 1, "needs a 'sandbox NAME'"},
     {BASE "listen dns 127.0.0.1:53 { shared }", 4, 1, "needs a 'sandbox NAME'"},
     {BASE "listen dns 127.0.0.1:53 { sandbox b; mode 0600 }", 4, 38, "is for Unix sockets"},
@@ -272,6 +295,24 @@ static const struct bad_case bad_cases[] = {
     {BASE "listen unix x { sandbox b; owner me }", 4, 34, "a user id"},
     {BASE "listen unix x { sandbox b; mode 999 }", 4, 33, "is no mode"},
     {BASE "listen unix x { sandbox b; mode 1777 }", 4, 33, "is no mode"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; uid 7 }", 4, 37, "'uid' is for Unix sockets"},
+    {BASE "listen unix x { sandbox b; uid }", 4, 32, "expected a user id"},
+    {BASE "listen unix x { sandbox b; uid 1; uid 2 }", 4, 35, "a second 'uid'"},
+    {BASE "listen unix x { sandbox b; cid 3 }", 4, 28, "'cid' is for vsock"},
+    {BASE "listen unix x { sandbox b; proxy-protocol 10.0.0.1 }", 4, 28, "is for 'listen tcp'"},
+    {BASE "listen transparent 127.0.0.1:1 { sandbox b; proxy-protocol 10.0.0.1 }", 4, 45,
+     "is for 'listen tcp'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; proxy-protocol lb.test }", 4, 52,
+     "is no ADDRESS or ADDRESS/BITS"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; proxy-protocol 10.0.0.1/8 }", 4, 52,
+     "is no ADDRESS or ADDRESS/BITS"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; proxy-protocol }", 4, 52,
+     "expected the address of a relay"},
+    {BASE "listen vsock 3128 { sandbox b }", 4, 1, "'cid N'"},
+    {BASE "listen vsock 3128 { sandbox b; cid 0 }", 4, 36, "the CID of a guest"},
+    {BASE "listen vsock 0 { sandbox b; cid 3 }", 4, 14, "the port of a vsock listener"},
+    {BASE "listen vsock 1 { sandbox b; cid 3 }\nlisten vsock 1 { sandbox c; cid 4 }", 5, 1,
+     "the same listener as in line 4"},
     {BASE "control c { uid -1 }", 4, 17, "expected a user id"},
     {BASE "control c { gid 1 }", 4, 13, "did you mean 'uid'?"},
     {BASE "trust web", 4, 7, "expected 'system' or 'file'"},
@@ -447,6 +488,7 @@ int main(void) {
         cmocka_unit_test(the_least_configuration_has_defaults),
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
+        cmocka_unit_test(a_listener_says_whom_it_lets_in),
         cmocka_unit_test(a_dns_listener_is_two_and_gives_out_private_addresses),
         cmocka_unit_test(every_other_word_is_read),
         cmocka_unit_test(trust_is_the_systems_or_files_or_both),

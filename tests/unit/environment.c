@@ -130,6 +130,32 @@ static void a_unix_listener_gives_no_proxy_url(void **state) {
     buf_free(&b);
 }
 
+static void a_vsock_listener_is_told_by_cid_and_port(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    e.proxy_url = e.proxy_host = VIEW("");
+    e.vsock_port = 3128;
+    buf_init(&b, 65536);
+    assert_int_equal(environment_write(&e, "sh", &b), 0);
+    assert_true(has(&b, "export EXEAT_VSOCK='2:3128'\n"));
+    assert_true(has(&b, "VSOCK-CONNECT:$EXEAT_VSOCK"));
+    assert_false(has(&b, "EXEAT_SOCKET"));
+    buf_free(&b);
+}
+
+static void whose_connections_are_captured_has_no_proxy_and_no_socket(void **state) {
+    struct environment e = read_answer();
+    struct buf b;
+    (void)state;
+    e.proxy_url = e.proxy_host = VIEW("");
+    buf_init(&b, 65536);
+    assert_int_equal(environment_write(&e, "sh", &b), 0);
+    assert_true(has(&b, "SSL_CERT_FILE="));
+    assert_false(has(&b, "http_proxy='") || has(&b, "socat") || has(&b, "EXEAT_SOCKET"));
+    buf_free(&b);
+}
+
 static void json_has_variables_and_all_credentials(void **state) {
     struct environment e = read_answer();
     struct buf b;
@@ -231,6 +257,8 @@ int main(void) {
         cmocka_unit_test(the_shell_gets_lines_fit_for_eval),
         cmocka_unit_test(a_real_shell_evaluates_them),
         cmocka_unit_test(a_unix_listener_gives_no_proxy_url),
+        cmocka_unit_test(a_vsock_listener_is_told_by_cid_and_port),
+        cmocka_unit_test(whose_connections_are_captured_has_no_proxy_and_no_socket),
         cmocka_unit_test(json_has_variables_and_all_credentials),
         cmocka_unit_test(every_language_quotes_in_its_own_way),
         cmocka_unit_test(a_language_without_comments_gets_none),

@@ -1,25 +1,15 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/log_folder.h"
 
 #include "audit/audit.h"
 #include "audit/record.h"
-#include "audit/sign_key.h"
-#include "audit/verify.h"
 #include "base/child.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "policy/bundle.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -27,7 +17,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* audit in a forked child, this test as its parent; everything but the narrowing of rights. */
 
@@ -155,9 +144,7 @@ static void world_start(struct world *w, rlim_t file_size) {
 
 static void world_open(struct world *w) {
     *w = (struct world){0};
-    snprintf(w->path, sizeof w->path, "/tmp/exeat-audit-XXXXXX");
-    assert_non_null(mkdtemp(w->path));
-    w->dir = open(w->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    w->dir = log_folder_make(w->path);
     w->loop = loop_new();
 }
 
@@ -180,16 +167,7 @@ static void world_stop(struct world *w) {
 }
 
 static void world_close(struct world *w) {
-    struct segment_list l;
-    static const char *const others[] = {"sign.key", "sign.pub", "head.json", "head.json.new"};
-    assert_int_equal(segment_list_read(w->dir, &l), 0);
-    for (size_t i = 0; i < l.n; i++)
-        unlinkat(w->dir, l.at[i].text, 0);
-    segment_list_free(&l);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        unlinkat(w->dir, others[i], 0);
-    close(w->dir);
-    assert_int_equal(rmdir(w->path), 0);
+    log_folder_remove(w->path, w->dir);
     loop_free(w->loop);
 }
 
@@ -235,35 +213,7 @@ static void producer_close(struct producer *p) {
     record_free(&p->record);
 }
 
-/* ---- what is on the disk ---- */
-
-static size_t lines_with(const struct world *w, const char *text) {
-    struct segment_list l;
-    size_t n = 0;
-    assert_int_equal(segment_list_read(w->dir, &l), 0);
-    for (size_t i = 0; i < l.n; i++) {
-        struct segment s;
-        struct view line;
-        if (segment_open(w->dir, l.at[i].text, &s) != 0)
-            continue;
-        while (segment_next(&s, &line) == 0)
-            if (view_search(line, view_str(text)) != line.n)
-                n++;
-        segment_close(&s);
-    }
-    segment_list_free(&l);
-    return n;
-}
-
-static void must_be_good(const struct world *w) {
-    struct verify_report r;
-    struct chain_keys *keys = NULL;
-    assert_int_equal(sign_key_public(w->dir, "sign.pub", &keys), 0);
-    assert_int_equal(verify_log(w->dir, keys, NULL, &r), 0);
-    if (!r.good)
-        fail_msg("%s (%s:%llu)", r.text, r.file, (unsigned long long)r.line);
-    chain_keys_free(keys);
-}
+/* ---- what the parent sends ---- */
 
 static void send_generation(struct world *w, uint32_t number, bool durable, uint64_t file_bytes) {
     struct buf text;
@@ -302,12 +252,12 @@ static void records_of_producers_reach_the_disk(void **state) {
         while (producer_write(&b, "two.example") != 0)
             world_turn(&w);
     }
-    WAIT_FOR(&w, lines_with(&w, ".example") == 2001);
+    WAIT_FOR(&w, lines_with(w.dir, ".example") == 2001);
     world_stop(&w);
-    assert_int_equal(lines_with(&w, "\"event\":\"stopped\""), 1);
-    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
-    assert_true(lines_with(&w, "\"kind\":\"head\"") >= 1);
-    must_be_good(&w);
+    assert_lines(w.dir, "\"event\":\"stopped\"", 1);
+    assert_lines(w.dir, "\"event\":\"gap\"", 0);
+    assert_true(lines_with(w.dir, "\"kind\":\"head\"") >= 1);
+    must_be_good(w.dir);
     producer_close(&a);
     producer_close(&b);
     world_close(&w);
@@ -323,16 +273,16 @@ static void ad_05_a_killed_audit_is_continued_without_a_gap(void **state) {
     producer_join(&a, &w);
     for (int i = 0; i < 10; i++)
         assert_int_equal(producer_write(&a, "first.example"), 0);
-    WAIT_FOR(&w, lines_with(&w, "first.example") == 10);
+    WAIT_FOR(&w, lines_with(w.dir, "first.example") == 10);
     world_kill(&w);
     for (int i = 0; i < 10; i++)
         assert_int_equal(producer_write(&a, "meanwhile.example"), 0); /* the kernel holds them */
     world_start(&w, 0);
     producer_join(&a, &w);
-    WAIT_FOR(&w, lines_with(&w, "meanwhile.example") == 10);
+    WAIT_FOR(&w, lines_with(w.dir, "meanwhile.example") == 10);
     world_stop(&w);
-    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
-    must_be_good(&w);
+    assert_lines(w.dir, "\"event\":\"gap\"", 0);
+    must_be_good(w.dir);
     producer_close(&a);
     world_close(&w);
 }
@@ -366,11 +316,11 @@ static void ad_05_kills_under_load_lose_and_repeat_nothing(void **state) {
     world_start(&w, 0);
     producer_join(&a, &w);
     assert_int_equal(producer_write(&a, "last.example"), 0);
-    WAIT_FOR(&w, lines_with(&w, "last.example") == 1);
+    WAIT_FOR(&w, lines_with(w.dir, "last.example") == 1);
     world_stop(&w);
-    must_be_good(&w);
-    assert_int_equal(lines_with(&w, "load.example"), written);
-    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
+    must_be_good(w.dir);
+    assert_lines(w.dir, "load.example", written);
+    assert_lines(w.dir, "\"event\":\"gap\"", 0);
     producer_close(&a);
     world_close(&w);
 }
@@ -406,10 +356,10 @@ static void a_producer_that_breaks_the_contract_is_dropped_and_the_others_go_on(
         producer_close(&bad);
     }
     assert_int_equal(producer_write(&good, "good.example"), 0);
-    WAIT_FOR(&w, lines_with(&w, "good.example") == 1);
-    assert_int_equal(lines_with(&w, "\"event\":\"bad_producer\""), 4);
+    WAIT_FOR(&w, lines_with(w.dir, "good.example") == 1);
+    assert_lines(w.dir, "\"event\":\"bad_producer\"", 4);
     world_stop(&w);
-    must_be_good(&w);
+    must_be_good(w.dir);
     producer_close(&good);
     world_close(&w);
 }
@@ -450,7 +400,7 @@ static void au_01_a_full_disk_stops_producers_and_heals_without_loss(void **stat
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
     assert_int_equal(producer_write(&a, "disk.example"), 0);
-    WAIT_FOR(&w, lines_with(&w, "disk.example") == 1);
+    WAIT_FOR(&w, lines_with(w.dir, "disk.example") == 1);
     assert_int_equal(fstatat(w.dir, SEGMENT_CURRENT, &st, 0), 0);
     set_file_limit(&w, (rlim_t)st.st_size + 100);
     assert_int_equal(producer_write(&a, "disk.example"), 0);
@@ -470,11 +420,11 @@ static void au_01_a_full_disk_stops_producers_and_heals_without_loss(void **stat
     wait_for_up(&w, &a);
     assert_true(audit_writer_usable(a.writer));
     wait_for_up(&w, &late);
-    WAIT_FOR(&w, lines_with(&w, "disk.example") == written);
+    WAIT_FOR(&w, lines_with(w.dir, "disk.example") == written);
     world_stop(&w);
-    assert_int_equal(lines_with(&w, "\"event\":\"was_down\""), 1);
-    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
-    must_be_good(&w);
+    assert_lines(w.dir, "\"event\":\"was_down\"", 1);
+    assert_lines(w.dir, "\"event\":\"gap\"", 0);
+    must_be_good(w.dir);
     producer_close(&a);
     producer_close(&late);
     world_close(&w);
@@ -497,9 +447,9 @@ static void au_01_a_log_that_cannot_be_opened_is_tried_again(void **state) {
     audit_writer_free(again.writer);
     set_file_limit(&w, 0);
     wait_for_up(&w, &a);
-    WAIT_FOR(&w, lines_with(&w, "late.example") == 1);
+    WAIT_FOR(&w, lines_with(w.dir, "late.example") == 1);
     world_stop(&w);
-    must_be_good(&w);
+    must_be_good(w.dir);
     producer_close(&a);
     world_close(&w);
 }
@@ -536,9 +486,9 @@ static void au_01_a_tiny_file_system_fills_and_heals_without_loss(void **state) 
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_DOWN);
     assert_int_equal(unlink(ballast), 0);
     wait_for_up(&w, &a);
-    WAIT_FOR(&w, lines_with(&w, "tiny.example") == written);
+    WAIT_FOR(&w, lines_with(w.dir, "tiny.example") == written);
     world_stop(&w);
-    must_be_good(&w);
+    must_be_good(w.dir);
     producer_close(&a);
     close(w.dir);
     assert_int_equal(umount2(w.path, MNT_DETACH), 0);
@@ -562,7 +512,7 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     while (number < 20)
         assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
     assert_int_equal(audit_writer_durable(a.writer), 20);
-    assert_int_equal(lines_with(&w, "durable.example"), 20);
+    assert_lines(w.dir, "durable.example", 20);
     /* A successor tells what its predecessor did not get to tell. */
     world_kill(&w);
     world_start(&w, 0);
@@ -572,8 +522,8 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
     assert_int_equal(number, 20);
     world_stop(&w);
-    assert_int_equal(lines_with(&w, "\"event\":\"generation_in_use\""), 2);
-    must_be_good(&w);
+    assert_lines(w.dir, "\"event\":\"generation_in_use\"", 2);
+    must_be_good(w.dir);
     producer_close(&a);
     world_close(&w);
 }
@@ -595,8 +545,8 @@ static void a_full_file_is_rotated_and_records_go_on(void **state) {
     assert_int_equal(segment_list_read(w.dir, &l), 0);
     assert_true(l.n >= 3);
     segment_list_free(&l);
-    assert_int_equal(lines_with(&w, "rotated.example"), 1000);
-    must_be_good(&w);
+    assert_lines(w.dir, "rotated.example", 1000);
+    must_be_good(w.dir);
     producer_close(&a);
     world_close(&w);
 }
@@ -619,12 +569,12 @@ static void a_restarted_producer_is_read_after_what_its_predecessor_left(void **
     assert_int_equal(producer_write(&new, "new.example"), 0);
     producer_join(&old, &w);
     producer_join(&new, &w);
-    WAIT_FOR(&w, lines_with(&w, "new.example") == 1);
+    WAIT_FOR(&w, lines_with(w.dir, "new.example") == 1);
     world_stop(&w);
-    assert_int_equal(lines_with(&w, "old.example"), left);
-    assert_int_equal(lines_with(&w, "\"event\":\"producer_restarted\""), 1);
-    assert_int_equal(lines_with(&w, "\"event\":\"gap\""), 0);
-    must_be_good(&w);
+    assert_lines(w.dir, "old.example", left);
+    assert_lines(w.dir, "\"event\":\"producer_restarted\"", 1);
+    assert_lines(w.dir, "\"event\":\"gap\"", 0);
+    must_be_good(w.dir);
     producer_close(&old);
     producer_close(&new);
     world_close(&w);

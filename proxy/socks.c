@@ -36,8 +36,10 @@ static enum client_step refuse(struct client *c, enum reason why, const char *de
     return STEP_WAIT;
 }
 
+/* What is no request may be a login, asked for or not, and hold a password: it is in no record. */
 static enum client_step refuse_all(struct client *c, struct view *input, const char *detail) {
-    struct view bytes = *input;
+    bool is_request = input->n > 0 && input->p[0] == SOCKS_VERSION;
+    struct view bytes = is_request ? *input : (struct view){NULL, 0};
     *input = view_skip(*input, input->n);
     return refuse(c, REASON_MALFORMED_REQUEST, detail, bytes);
 }
@@ -78,12 +80,8 @@ static enum client_step login(struct client *c, struct view *input) {
     int result = socks_login(*input, &used, &user, &password);
     if (result == ERR_AGAIN)
         return STEP_WAIT;
-    if (result != 0) {
-        /* What came may hold a password: it is in no record. */
-        *input = view_skip(*input, input->n);
-        return refuse(c, REASON_MALFORMED_REQUEST, "a SOCKS login of another version than 1",
-                      (struct view){NULL, 0});
-    }
+    if (result != 0)
+        return refuse_all(c, input, "a SOCKS login of another version than 1");
     /* Who it is gets judged with where it wants to go: one decision, one record. */
     keep_login(c->socks, user, password);
     *input = view_skip(*input, used);

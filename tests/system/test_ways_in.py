@@ -494,6 +494,17 @@ def ct_08_a_login_that_is_not_the_sandboxs_is_refused(w):
 
 
 @test
+def ct_08_a_password_that_comes_out_of_turn_is_in_no_record(w):
+    count = len(w.records())
+    for greeting, version in ((b"\x05\x01\x00", 1), (b"\x05\x01\x01", 1), (b"\x05\x01\x02", 2), (b"\x05\x01\x02", 0)):
+        with w.net.connect("127.0.0.1", 3128) as stream:
+            stream.sendall(greeting + bytes([version]) + b"\x04user\x08passw0rd")
+            read_all(stream)
+    made = wait_for(lambda: [r for r in w.records()[count:] if r.get("door") == "socks"][3:] and w.records()[count:], 5, 0.05)
+    assert made and all(r["reason"] == "malformed_request" for r in made) and "passw0rd" not in str(made), made
+
+
+@test
 def ct_09_names_go_through_the_same_canonicaliser(w):
     port = w.values["port"]
     for name in (b"", b"x" * 255, b"open.allowed.test\0.evil.test", b"open.allowed.test:%d" % port, b"127.0.0.1", b"[::1]", b"[::ffff:127.0.0.1]",

@@ -19,7 +19,7 @@ packages="gcc make libc6-dev pkg-config libssl-dev libevent-dev libc-ares-dev li
           libmaxminddb-dev libpsl-dev libidn2-dev libjansson-dev libcmocka-dev openssl python3 ca-certificates curl"
 for extra in "$@"; do
     case $extra in
-    test) packages="$packages iproute2 util-linux faketime mandoc" ;;
+    test) packages="$packages iproute2 nftables util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl mitmproxy" ;;
     interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
                        python3-httpx python3-pip $(missing_command node nodejs npm npm go golang-go)" ;;

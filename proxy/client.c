@@ -8,6 +8,7 @@
 #include "proxy/passage.h"
 #include "proxy/relay.h"
 #include "proxy/say.h"
+#include "proxy/silence.h"
 #include "proxy/socks.h"
 
 #include <assert.h>
@@ -414,6 +415,8 @@ struct client *client_new(struct proxy *p, int fd, enum way_in door, const char 
     p->clients = c;
     p->n_clients++;
     client_enter(c, CLIENT_FIRST);
+    if (door == WAY_TRANSPARENT)
+        silence_begin(c);
     watch(c);
     return c;
 }
@@ -423,6 +426,7 @@ void client_free(struct client *c) {
     assert(c->state == CLIENT_DEAD && !c->is_dirty);
     if (c->is_waiting)
         p->n_waiting--;
+    silence_end(c);
     gate_forget(c);
     socks_forget(c);
     names_forget(c);

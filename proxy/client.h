@@ -10,6 +10,7 @@
  *   first -> head -> exchange -> idle -> head ...            plain proxying
  *   first -> socks -> opening -> sniff ...                   SOCKS5, then as in a tunnel
  *   first -> sniff -> hello or head -> opening -> sniff ...  transparent: what names the host is read, and read again when it is open
+ *   first -> opening -> sniff ...                            transparent, and silent (silence.h)
  *   first -> dns -> lookup -> dns ...                        DNS over TCP
  *   first -> head -> opening -> sniff -> head ...            clear HTTP in a tunnel
  *                               sniff -> hello -> leaf -> handshake -> idle -> head ...   TLS
@@ -58,6 +59,7 @@ struct client {
     struct passage *passage; /* from CLIENT_PASSAGE on */
     struct socks *socks;     /* CLIENT_SOCKS */
     struct asking *asking;   /* CLIENT_LOOKUP */
+    struct event *silence;   /* silence.c */
     uint32_t tunnel;         /* 0: none */
     uint64_t deadline;       /* nanoseconds; CLIENT_EXCHANGE has its own */
     enum client_state state;

@@ -1,6 +1,8 @@
 #include "run/network.h"
 
 #include "base/attach.h"
+#include "run/capture.h"
+#include "run/netlink.h"
 #include "run/say.h"
 
 #include <arpa/inet.h>
@@ -13,7 +15,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024, LOOPBACK = 1 /* the first interface of every namespace */ };
+enum {
+    BACKLOG = 1024,
+    LOOPBACK = 1, /* the first interface of every namespace */
+    CAPTURE_PORT = 443,
+};
 
 static int raise_loopback(void) {
     struct ifreq lo = {.ifr_name = "lo"};
@@ -25,21 +31,6 @@ static int raise_loopback(void) {
     if (s >= 0)
         close(s);
     return result;
-}
-
-/* The kernel's answer: 0, or -1 with errno. */
-static int read_acknowledgement(int s) {
-    union {
-        struct nlmsghdr header;
-        char bytes[1024];
-    } in;
-    ssize_t n = recv(s, in.bytes, sizeof in.bytes, 0);
-    if (n < (ssize_t)NLMSG_LENGTH(sizeof(struct nlmsgerr)) || in.header.nlmsg_type != NLMSG_ERROR) {
-        errno = n < 0 ? errno : EPROTO;
-        return -1;
-    }
-    errno = -((const struct nlmsgerr *)NLMSG_DATA(&in.header))->error;
-    return errno == 0 ? 0 : -1;
 }
 
 /* What `ip route add local default dev lo` does. */
@@ -61,14 +52,18 @@ static int add_route(int s, unsigned char family) {
         .attribute = {.rta_len = RTA_LENGTH(sizeof(int)), .rta_type = RTA_OIF},
         .interface = LOOPBACK,
     };
-    return send(s, &ask, sizeof ask, 0) == (ssize_t)sizeof ask ? read_acknowledgement(s) : -1;
+    return netlink_ask(s, &ask, sizeof ask);
 }
 
 /* Without IPv6 in the kernel nothing of it is there to be caught. */
+static bool has_ipv6(void) {
+    return access("/proc/sys/net/ipv6", F_OK) == 0;
+}
+
 static int add_routes(void) {
-    int s = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    int s = netlink_open(NETLINK_ROUTE);
     int result = s < 0 ? -1 : add_route(s, AF_INET);
-    if (result == 0 && access("/proc/sys/net/ipv6", F_OK) == 0)
+    if (result == 0 && has_ipv6())
         result = add_route(s, AF_INET6);
     int why = errno;
     if (s >= 0)
@@ -80,7 +75,11 @@ static int add_routes(void) {
 int network_up(void) {
     if (raise_loopback() != 0)
         return run_say("loopback of the new network: %s", strerror(errno));
-    return add_routes() == 0 ? 0 : run_say("routes of the new network: %s", strerror(errno));
+    if (add_routes() != 0)
+        return run_say("routes of the new network: %s", strerror(errno));
+    /* Without it the boundary is the same: ports that are not caught refuse. */
+    (void)capture_ports(CAPTURE_PORT, has_ipv6());
+    return 0;
 }
 
 /* ---- listeners ---- */
@@ -92,8 +91,8 @@ static const struct listener {
     uint16_t port;
 } listeners[NETWORK_LISTENERS] = {
     {WAY_EXPLICIT, AF_INET, RUN_PROXY_PORT},
-    {WAY_TRANSPARENT, AF_INET, 443},
-    {WAY_TRANSPARENT, AF_INET6, 443},
+    {WAY_TRANSPARENT, AF_INET, CAPTURE_PORT},
+    {WAY_TRANSPARENT, AF_INET6, CAPTURE_PORT},
     {WAY_TRANSPARENT, AF_INET, 80},
     {WAY_TRANSPARENT, AF_INET6, 80},
     {WAY_TRANSPARENT, AF_INET, 22},
@@ -108,10 +107,21 @@ uint8_t network_kind(size_t i) {
     return (uint8_t)listeners[i].way;
 }
 
+/* Connections to other ports are handed to it (run/capture.h). */
+static void take_other_ports(int fd, int family) {
+    int on = 1;
+    if (family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &on, sizeof on);
+    else
+        setsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &on, sizeof on);
+}
+
 static int bind_to(int fd, const struct listener *l) {
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(l->port)};
     struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(l->port)};
     int only = 1;
+    if (l->port == CAPTURE_PORT)
+        take_other_ports(fd, l->family);
     if (l->family == AF_INET6)
         return setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof only) == 0
                    ? bind(fd, (struct sockaddr *)&six, sizeof six)

@@ -1,7 +1,8 @@
 /*
  * The network of a sandbox: loopback alone, on which every address there is is local. So nothing
  * can leave, whatever its routes say; a connection to any address ends at a listener of this
- * namespace, whose own address is then the one that was asked for, or is refused at once.
+ * namespace, whose own address is then the one that was asked for, or is refused at once. Where nftables can be had, TCP
+ * ports at which nobody listens are caught as well (run/capture.h).
  */
 #ifndef RUN_NETWORK_H
 #define RUN_NETWORK_H

@@ -2,6 +2,7 @@
 """`exeat run`: a command in namespaces whose only way out is exeat, as root and as an ordinary user."""
 import contextlib
 import hashlib
+import json
 import os
 import pty
 import re
@@ -9,6 +10,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -195,11 +197,10 @@ def what_policy_does_not_allow_is_refused_with_its_reason(scene):
     assert done.returncode == 56 and done.stdout == b"403", (done.stdout, done.stderr)
 
 
-def ct_13_ct_14_without_the_variables_other_ports_of_every_address_are_refused_at_once(scene):
+def ct_13_ct_14_without_the_variables_ports_of_loopback_and_of_udp_are_refused_at_once(scene):
     port = scene.place.values["port"]
-    words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/25", "tcp/192.0.2.1/8443", "tcp/169.254.169.254/8080", "tcp/8.8.8.8/853",
-             "udp/8.8.8.8/443", "udp/127.0.0.53/5353", "udp/192.0.2.1/443", "tcp/2001:db8::1/5432", "udp/2001:db8::1/123"]
-    words.append("tcp/%s/%d" % (socket.gethostbyname(socket.gethostname()), port))
+    words = ["tcp/127.0.0.1/%d" % port, "tcp/127.0.0.1/25", "tcp/127.0.0.53/8443", "tcp/::1/8443", "udp/8.8.8.8/443", "udp/127.0.0.53/5353",
+             "udp/192.0.2.1/443", "udp/2001:db8::1/123"]
     scene.place.upstream.forget()
     found = ends(scene.output("env", "-i", PYTHON, "-c", CONNECT, *words))
     assert set(found) == set(words)
@@ -210,6 +211,109 @@ def ct_13_ct_14_without_the_variables_other_ports_of_every_address_are_refused_a
 
 # A client that knows of no proxy: what it asks, the status that it gets, and the reason.
 PLAIN = "env -i PATH=$PATH curl -sS -m 20 -w '\\n%{http_code}' "
+
+# Says for each address and first words what comes back, after how many milliseconds, and whether it was refused by the kernel.
+TALK = """
+import json, socket, sys, time
+for where, words in json.loads(sys.argv[1]):
+    host, port = where.rsplit('/', 1)
+    s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET)
+    s.settimeout(5)
+    begin, got = time.monotonic(), b''
+    try:
+        s.connect((host, int(port)))
+        s.send(bytes.fromhex(words))
+        while piece := s.recv(4096):
+            got += piece
+        end = 'closed'
+    except OSError as e:
+        end = type(e).__name__
+    print(json.dumps([where, end, int(1000 * (time.monotonic() - begin)), got.hex()]))
+"""
+
+
+def client_hello(name):
+    """The first bytes of a TLS client that means this name."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(incoming, outgoing, server_hostname=name)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+def skip_unless_other_ports_are_caught():
+    """Whether this kernel has the rules that do it."""
+    try:
+        done = subprocess.run(["unshare", "--user", "--map-root-user", "--net", "nft", "add table inet t; add chain inet t c { type filter hook "
+                               "prerouting priority -150; }; add rule inet t c socket transparent 1 tcp dport 1 tproxy ip to :1"], capture_output=True)
+    except FileNotFoundError:
+        raise Skip("there is no nft here")
+    if done.returncode != 0:
+        raise Skip("this kernel does not have nftables' socket and tproxy: " + done.stderr.decode().strip())
+
+
+def ct_13_without_the_variables_other_ports_of_tcp_are_refused_in_words_and_recorded(scene):
+    skip_unless_other_ports_are_caught()
+    port = scene.place.values["port"]
+    cases = [("203.0.113.9/25", b"", b""), ("2001:db8::9/3306", b"", b""),  # whose servers speak first
+             ("192.0.2.1/8080", b"GET / HTTP/1.1\r\nHost: evil.test:8080\r\n\r\n", b"HTTP/1.1 403 "),
+             ("169.254.169.254/8081", b"GET / HTTP/1.0\r\n\r\n", b"HTTP/1.1 403 "),
+             ("2001:db8::1/8443", client_hello("evil.test"), b"\x15\x03\x03\x00\x02\x02\x31"),
+             ("8.8.8.8/853", client_hello("dns.test"), b"\x15\x03\x03\x00\x02\x02\x31"),
+             ("203.0.113.9/2222", b"SSH-2.0-test\r\n", b"SSH-2.0-exeat\r\n"),
+             ("203.0.113.9/7", b"x", b""), ("203.0.113.9/5432", bytes.fromhex("0000000804d2162f"), b""), ("203.0.113.9/3128", b"CONNECT a.test:443 HTTP/1.1\r\n\r\n", b"HTTP/1.1 4"),
+             ("%s/%d" % (socket.gethostbyname(socket.gethostname()), port), b"", b"")]
+    if cases[-1][0].startswith("127."):
+        cases.pop()
+    log = scene.file("ports.jsonl")
+    scene.place.upstream.forget()
+    text = scene.output("env", "-i", PYTHON, "-c", TALK, json.dumps([(where, words.hex()) for where, words, _ in cases]), options=("--log", log))
+    found = [json.loads(line) for line in text.splitlines()]
+    records = [json.loads(line) for line in scene.raw([scene.exeat, "log", "--file", log, "--json"]).stdout.splitlines()]
+    os.unlink(log)
+    assert len(found) == len(cases), text
+    for (where, _, answer), (_, end, milliseconds, got) in zip(cases, found):
+        assert end == "closed" and bytes.fromhex(got).startswith(answer) and bool(got) == bool(answer), (where, end, bytes.fromhex(got))
+        assert milliseconds < 100, (where, milliseconds)
+        host, number = where.rsplit("/", 1)
+        meant = ("[%s]:%s" if ":" in host else "%s:%s") % (host, number)
+        assert [r["verdict"] for r in records if r.get("meant") == meant] == ["deny"], (meant, records)
+    assert scene.place.upstream.connections == 0
+
+
+def an_allowed_service_at_another_port_is_reached_without_the_variables(scene):
+    skip_unless_other_ports_are_caught()
+    url = "https://open.allowed.test:%d/v1/items" % scene.place.values["port"]
+    assert scene.output("sh", "-c", PLAIN + url).endswith("\n200")
+
+
+def servers_inside_are_found_at_any_address_and_are_not_caught(scene):
+    script = """
+import socket, threading
+for family, any, host in ((socket.AF_INET, '0.0.0.0', '192.0.2.7'), (socket.AF_INET6, '::', '2001:db8::7')):
+    for connects in (host, '127.0.0.1' if family == socket.AF_INET else '::1'):
+        server = socket.socket(family)
+        server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            server.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        server.bind((any, 8000))
+        server.listen(64)
+        for _ in range(20):
+            client = socket.create_connection((connects, 8000), 5)
+            accepted, peer = server.accept()
+            accepted.settimeout(5)
+            client.sendall(b'x' * 50000)
+            n = 0
+            while n < 50000:
+                n += len(accepted.recv(65536))
+            accepted.sendall(b'own')
+            assert client.recv(3) == b'own'
+            client.close()
+            accepted.close()
+        server.close()
+print('good')
+"""
+    assert scene.output("env", "-i", PYTHON, "-c", script) == "good\n"
 
 
 def without_the_variables_names_are_captured_and_all_else_is_refused(scene):
@@ -835,7 +939,7 @@ def a_running_exeatd_serves_the_sandbox(attached):
     port = attached.daemon.values["port"]
     attached.daemon.upstream.script = lambda request, stream: answer(b"from the upstream")
     text = attached.output("sh", "-c", 'curl -sS -H "Authorization: Bearer $DEMO_KEY" https://api.allowed.test:%d/v1/items/attached; '
-                           'env | grep -c %s; %s -c "$0" tcp/192.0.2.1/8443' % (port, SECRET, PYTHON), CONNECT)
+                           'env | grep -c %s; %s -c "$0" tcp/127.0.0.1/8443' % (port, SECRET, PYTHON), CONNECT)
     assert text.startswith("from the upstream0\n") and "ConnectionRefusedError" in text, text
     assert b"Bearer " + SECRET.encode() in attached.daemon.upstream.requests[-1]
     record = wait_for(lambda: next((r for r in attached.daemon.records() if r.get("path") == "/v1/items/attached"), None))

@@ -90,7 +90,8 @@ static void ct_01_ssh_is_refused_in_words_that_it_prints(void **state) {
 
 #define MEANT "203.0.113.9:443"
 
-static uint32_t egress_hears_meant(struct world *w, const char *name, bool tls) {
+static uint32_t egress_hears_meant_for(struct world *w, const char *meant, const char *name,
+                                       bool tls) {
     struct heard *h = egress_hears(w, LANE_OPEN);
     struct reader r = reader_of(heard_view(h));
     assert_true(view_equal(read_block(&r, 300), view_str(name)));
@@ -100,9 +101,13 @@ static uint32_t egress_hears_meant(struct world *w, const char *name, bool tls) 
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
     assert_int_equal(read_u8(&r), LANE_WAY_TRANSPARENT);
     assert_int_equal(read_u8(&r), tls);
-    assert_view(read_block(&r, 100), MEANT);
+    assert_true(view_equal(read_block(&r, 100), view_str(meant)));
     assert_true(read_done(&r));
     return h->id;
+}
+
+static uint32_t egress_hears_meant(struct world *w, const char *name, bool tls) {
+    return egress_hears_meant_for(w, MEANT, name, tls);
 }
 
 static void a_transparent_request_is_told_by_its_host_and_then_read_again(void **state) {
@@ -146,6 +151,50 @@ static void a_transparent_attempt_without_a_byte_is_told_once(void **state) {
     egress_opens(w, id);
     egress_hears_nothing(w);
     assert_int_equal(w->proxy->n_clients, 0);
+}
+
+/* Longer than the moment that a client may be silent where servers may speak first. */
+static void let_silence_pass(void) {
+    const struct timespec moment = {0, 80 * 1000000};
+    nanosleep(&moment, NULL);
+}
+
+#define MAIL "203.0.113.9:25"
+
+static void who_waits_for_the_server_to_speak_is_judged_by_the_address_alone(void **state) {
+    struct world *w = *state;
+    int fd = client_dial_at(w, WAY_TRANSPARENT, MAIL);
+    let_silence_pass();
+    egress_refuses(w, egress_hears_meant_for(w, MAIL, "", false), 403, "no");
+    assert_int_equal(client_reads_end(w, fd), 0);
+    close(fd);
+    egress_hears_nothing(w);
+}
+
+static void who_was_silent_and_may_go_there_is_heard_as_others_are(void **state) {
+    struct world *w = *state;
+    int fd = client_dial_at(w, WAY_TRANSPARENT, MAIL);
+    let_silence_pass();
+    uint32_t id = egress_hears_meant_for(w, MAIL, "", false);
+    egress_opens(w, id);
+    client_say(w, fd, "GET / HTTP/1.1\r\nHost: api.test\r\n\r\n");
+    struct reader r = reader_of(heard_view(egress_hears(w, LANE_REQUEST)));
+    assert_int_equal(read_u32(&r), id);
+    close(fd);
+}
+
+static void a_slow_client_may_be_silent_where_clients_speak_first(void **state) {
+    static const char *const meant[] = {MEANT, "203.0.113.9:80", "[2001:db8::9]:22"};
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof meant / sizeof *meant; i++) {
+        int fd = client_dial_at(w, WAY_TRANSPARENT, meant[i]);
+        let_silence_pass();
+        egress_hears_nothing(w);
+        client_say(w, fd, "GET / HTTP/1.1\r\nHost: api.test\r\n\r\n");
+        egress_refuses(w, egress_hears_meant_for(w, meant[i], "api.test", false), 403, "no");
+        client_reads(w, fd, "HTTP/1.1 403");
+        close(fd);
+    }
 }
 
 /* ---- SOCKS ---- */
@@ -367,6 +416,9 @@ int main(void) {
         WITH_WORLD(a_transparent_request_is_told_by_its_host_and_then_read_again),
         WITH_WORLD(a_transparent_client_is_refused_in_its_own_protocol),
         WITH_WORLD(a_transparent_attempt_without_a_byte_is_told_once),
+        WITH_WORLD(who_waits_for_the_server_to_speak_is_judged_by_the_address_alone),
+        WITH_WORLD(who_was_silent_and_may_go_there_is_heard_as_others_are),
+        WITH_WORLD(a_slow_client_may_be_silent_where_clients_speak_first),
         WITH_WORLD(socks_is_told_as_connect_is),
         WITH_WORLD(ct_02_plain_http_inside_is_told_as_such),
         WITH_WORLD(rx_03_a_silent_tunnel_is_closed),

@@ -189,11 +189,38 @@ static void put_materials(struct record *r, const struct lane *l, const struct m
     buf_free(&ours);
 }
 
-/* The first line of what has no canonical form: behind it there are credentials. */
+/* Where what stands before an '@', as a user and password do before a host, begins; *end: of it. The end of line: nowhere. */
+static size_t find_userinfo(struct view line, size_t *end) {
+    size_t from = 0;
+    *end = 0;
+    for (size_t i = 0; i < line.n; i++) {
+        if (line.p[i] == '@' && i > from)
+            *end = i;
+        if (line.p[i] != '/' && line.p[i] != ' ')
+            continue;
+        if (*end > from)
+            break;
+        from = i + 1;
+    }
+    if (*end > from)
+        return from;
+    return *end = line.n;
+}
+
+/* The first line of what has no canonical form: behind it there are credentials, and may be in its query and before its host. */
 static void put_host_sent(struct record *r, struct view sent) {
     struct view line = view_head(sent, view_find(sent, '\r'));
+    struct buf text;
     line = view_head(line, view_find(line, '\n'));
-    record_text(r, FIELD_HOST, placeholder_inside(line) ? VIEW("[credential]") : line);
+    line = view_head(line, view_find(line, '?'));
+    size_t end = line.n, from = placeholder_inside(line) ? 0 : find_userinfo(line, &end);
+    buf_init(&text, LANE_HEAD_MAX);
+    buf_put(&text, view_head(line, from));
+    if (from < line.n)
+        buf_put_str(&text, "[credential]");
+    buf_put(&text, view_skip(line, end));
+    record_text(r, FIELD_HOST, buf_view(&text));
+    buf_free(&text);
 }
 
 static void put_request(struct record *r, const struct lane *l, const struct trail *t) {

@@ -505,6 +505,22 @@ def ct_08_a_password_that_comes_out_of_turn_is_in_no_record(w):
 
 
 @test
+def nor_is_one_in_an_authority_or_a_query_that_has_no_canonical_form(w):
+    sent = {b"GET http://user:passw0rd@open.allowed.test/@x HTTP/1.1\r\nHost: x\r\n\r\n": "GET http://[credential]@open.allowed.test/@x HTTP/1.1",
+            b"CONNECT us@er:passw0rd@open.allowed.test:1 HTTP/1.1\r\nHost: x\r\n\r\n": "CONNECT [credential]@open.allowed.test:1 HTTP/1.1",
+            GREET + socks_request("user:passw0rd@open.allowed.test", 443): "[credential]@open.allowed.test:443",
+            b"GET /@scope/name@1.2/x@y?key=passw0rd HTTP/1.1\r\n \r\n\r\n": "GET /@scope/[credential]@1.2/x@y",
+            b"GET /x/@scope?key=passw0rd HTTP/1.1\r\n \r\n\r\n": "GET /x/@scope"}
+    for data, host in sent.items():
+        count = len(w.records())
+        with w.net.connect("127.0.0.1", 3128) as stream:
+            stream.sendall(data)
+            read_all(stream)
+        record = wait_for(lambda: w.records()[count:], 5, 0.05)[0]
+        assert record["verdict"] == "deny" and record["host"] == host, (data, record)
+
+
+@test
 def ct_09_names_go_through_the_same_canonicaliser(w):
     port = w.values["port"]
     for name in (b"", b"x" * 255, b"open.allowed.test\0.evil.test", b"open.allowed.test:%d" % port, b"127.0.0.1", b"[::1]", b"[::ffff:127.0.0.1]",

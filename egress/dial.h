@@ -24,7 +24,7 @@ struct dial;
 struct dial_tools {
     struct loop *loop;
     struct resolver *resolver;
-    const struct interfaces *interfaces;
+    struct interfaces *interfaces;
     struct geography *geography;
     struct audit_stream audit; /* while it is not ready every dial is refused */
     struct dial_rules *rules;  /* in use; not NULL while there are dials */

@@ -96,7 +96,7 @@ size_t dial_rules_static(const struct dial_rules *r, const char *host, struct ad
     return n;
 }
 
-const char *dial_rules_refuse(const struct dial_rules *r, const struct interfaces *here,
+const char *dial_rules_refuse(const struct dial_rules *r, struct interfaces *here,
                               const struct service *s, const struct address *a, uint16_t port) {
     const char *own = own_addresses_refuse(&r->own, here, a, port);
     if (own)

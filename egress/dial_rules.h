@@ -40,7 +40,7 @@ size_t dial_rules_static(const struct dial_rules *r, const char *host, struct ad
  * NULL when the address may be dialled for the service, else a static sentence fragment that
  * follows the address: its class is not permitted by the service, or it is our own.
  */
-const char *dial_rules_refuse(const struct dial_rules *r, const struct interfaces *here,
+const char *dial_rules_refuse(const struct dial_rules *r, struct interfaces *here,
                               const struct service *s, const struct address *a, uint16_t port);
 
 #endif

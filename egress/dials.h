@@ -13,7 +13,7 @@ struct dials;
 struct dials_options {
     struct loop *loop;
     struct resolver *resolver; /* these three stay the caller's */
-    const struct interfaces *interfaces;
+    struct interfaces *interfaces;
     struct geography *geography;
     const struct resolver_server *system; /* asked when a generation names no server; copied */
     size_t n_system;

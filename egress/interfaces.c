@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { RECEIVE_SIZE = 32768, ENTRIES_MAX = 65536 };
+enum { RECEIVE_SIZE = 32768, ENTRIES_MAX = 65536, NEWS_MAX = 64 };
 
 /* The same address can stand on two interfaces and be taken from one. */
 struct entry {
@@ -121,20 +121,25 @@ static int receive(struct interfaces *i, int flags, struct news *news) {
     return 0;
 }
 
-static void on_readable(evutil_socket_t fd, short what, void *ctx) {
-    struct interfaces *i = ctx;
+/* False: there is no more news for now. */
+static bool take_news(struct interfaces *i) {
     struct news news = {0};
-    (void)fd;
-    (void)what;
     int result = receive(i, MSG_DONTWAIT, &news);
     if (result == ERR_AGAIN)
-        return;
+        return false;
     /* What was removed meanwhile stays: rather one address too many. */
     if (news.lost && result == 0)
         result = ask_for_all(i);
     if (result != 0 || news.result != 0)
         log_warn("interfaces: their addresses may be out of date: %s",
                  err_text(result ? result : news.result));
+    return result == 0;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    take_news(ctx);
 }
 
 static int open_socket(struct interfaces *i) {
@@ -176,7 +181,9 @@ void interfaces_free(struct interfaces *i) {
     free(i);
 }
 
-bool interfaces_hold(const struct interfaces *i, const struct address *a) {
+bool interfaces_hold(struct interfaces *i, const struct address *a) {
+    for (size_t k = 0; k < NEWS_MAX && take_news(i); k++)
+        continue;
     for (size_t k = 0; k < i->n; k++)
         if (address_equal(&i->at[k].address, a))
             return true;

@@ -14,7 +14,8 @@ struct interfaces;
 /* Reads all addresses and follows their changes. NULL on failure: the process must not serve. */
 struct interfaces *interfaces_new(struct loop *l);
 void interfaces_free(struct interfaces *i);
-bool interfaces_hold(const struct interfaces *i, const struct address *a);
+/* Reads first what the kernel has told of changes, so that an address is known as soon as it is there. */
+bool interfaces_hold(struct interfaces *i, const struct address *a);
 size_t interfaces_count(const struct interfaces *i);
 
 #endif

@@ -45,7 +45,7 @@ int own_addresses_read(struct own_addresses *own, struct view blocks) {
     return r.bad ? ERR_BAD : 0;
 }
 
-const char *own_addresses_refuse(const struct own_addresses *own, const struct interfaces *here,
+const char *own_addresses_refuse(const struct own_addresses *own, struct interfaces *here,
                                  const struct address *a, uint16_t port) {
     struct address inner = untranslate(a);
     enum address_class class = address_classify(&inner);

@@ -31,7 +31,7 @@ MUST_USE int own_addresses_add(struct own_addresses *own, const struct address *
  * listeners, and at every port when it is a public one; loopback counts as this machine, unspecified as nothing
  * that can be dialled.
  */
-const char *own_addresses_refuse(const struct own_addresses *own, const struct interfaces *here,
+const char *own_addresses_refuse(const struct own_addresses *own, struct interfaces *here,
                                  const struct address *a, uint16_t port);
 
 #endif

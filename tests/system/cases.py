@@ -593,6 +593,7 @@ class Runner:
         except AssertionError:
             if not unsettled:
                 raise
+            self.place.records()  # waits until no more come
             self.settled = len(self.trail.read())
             self._try_once(case, values, at, data, reply, reply_at)
 

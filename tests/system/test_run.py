@@ -719,6 +719,8 @@ def the_exit_status_is_the_commands(scene):
 
 
 def signals_reach_the_command(scene):
+    # A shell cannot trap what was ignored when it began, as under nohup.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     script = "trap 'echo %s; exit 3' %s; echo go; while :; do sleep 0.05; done"
     for name in ("TERM", "HUP", "USR1", "INT"):
         with scene.going(script % (name, name)) as process:

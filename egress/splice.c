@@ -300,7 +300,7 @@ static void on_dialled(void *ctx, int fd) {
                               .client = view_str(t->client),
                               .meant = view_str(t->meant),
                               .sandbox = view_str(t->sandbox),
-                              .method = VIEW("CONNECT"),
+                              .method = tunnel_method(t),
                               .sni = view_str(t->sni),
                               .aliases = view_str(s->dialing.aliases),
                               .address = view_str(s->dialing.address),

@@ -34,8 +34,7 @@ const char *tunnel_door(enum lane_way way, bool tls) {
     return tls && way == LANE_WAY_CONNECT ? "tls" : doors[way];
 }
 
-/* CONNECT is SOCKS's word as well; who connects transparently says none. */
-static struct view method_of(const struct tunnel *t) {
+struct view tunnel_method(const struct tunnel *t) {
     return t->way == LANE_WAY_TRANSPARENT ? (struct view){NULL, 0} : VIEW("CONNECT");
 }
 
@@ -164,7 +163,7 @@ int tunnel_take_open(struct lane *l, struct message *m) {
     t->opened = loop_now(l->loop);
     t->way = (enum lane_way)o.way;
     trail.door = tunnel_door(t->way, false);
-    trail.method = method_of(t);
+    trail.method = tunnel_method(t);
     trail.tls = t->way != LANE_WAY_TRANSPARENT || o.tls;
     trail.sni = o.tls ? o.authority : (struct view){NULL, 0};
     trail.meant = o.meant;
@@ -198,7 +197,7 @@ static void tunnel_record(struct lane *l, struct tunnel *t, enum reason why, str
     struct trail trail = {.door = tunnel_door(t->way, t->spoke_tls),
                           .client = view_str(t->client),
                           .sandbox = view_str(t->sandbox),
-                          .method = method_of(t),
+                          .method = tunnel_method(t),
                           .meant = view_str(t->meant),
                           .sni = view_str(t->sni),
                           .detail = detail,

@@ -37,6 +37,8 @@ MUST_USE int tunnel_take_close(struct lane *l, struct message *m);
 
 /* What records call it: "connect" or, once TLS is spoken inside, "tls"; "socks", "transparent". */
 const char *tunnel_door(enum lane_way way, bool tls);
+/* CONNECT, which is SOCKS's word as well; who connects transparently says none. */
+struct view tunnel_method(const struct tunnel *t);
 /* NULL when there is none. */
 struct tunnel *tunnel_find(struct lane *l, uint32_t id);
 

@@ -39,13 +39,14 @@ class World(Place):
     def __init__(self):
         self.net = Network()
         super().__init__(POLICY.replace("127.0.0.0/8", "{net}").replace("grant open every }", "grant open every; grant plain every; grant ssh every; grant star every; "
-                                        "grant address every }") + "service plain { host plain.allowed.test; port 80; tls clear; range {net}\n"
+                                        "grant address every; grant spliced all }") + "service plain { host plain.allowed.test; port 80; tls clear; range {net}\n"
                          "  operation every { * /; * /** } }\n"
                          "service ssh { host ssh.allowed.test; port 22; range {net}; operation every { * /** } }\n"
                          "service star { host *.star.test; port {port}; range {net}; operation every { * /** } }\n"
+                         "service spliced { host spliced.allowed.test; port {port}; range {net}; tls splice }\n"
                          "service address { host 203.0.113.77; port {port}; range 203.0.113.77; operation every { * /** } }\n",
                          {"outside": "sandbox b"}, {"demo-key": (SECRET, "sk-demo-")}, ("a", "b"),
-                         hosts=HOSTS + ("plain.allowed.test", "ssh.allowed.test"), values={"net": "10.77.0.0/16"})
+                         hosts=HOSTS + ("spliced.allowed.test", "plain.allowed.test", "ssh.allowed.test"), values={"net": "10.77.0.0/16"})
         self.upstream.listen_everywhere()
         port = self.values["port"]
         self.values["direct"] = free_port()
@@ -146,6 +147,25 @@ def ip_12_without_a_name_only_an_address_that_a_rule_names_is_a_host(w):
     assert w.newest(host=ANYWHERE, door="transparent")["reason"] == "host_not_allowed"
     context.check_hostname = True
     context.wrap_socket(w.net.connect("203.0.113.77", w.values["port"]), server_hostname="203.0.113.77").close()
+
+
+@test
+def a_spliced_name_is_passed_on_to_where_it_resolves_to(w):
+    for how in ("sni", "address"):
+        address = ANYWHERE if how == "sni" else resolve(w, "spliced.allowed.test")[1][0]
+        context = ssl.create_default_context(cafile=w.ca.pem)
+        context.check_hostname = how == "sni"
+        stream = context.wrap_socket(w.net.connect(address, w.values["port"]), server_hostname="spliced.allowed.test" if how == "sni" else None)
+        assert fetch(stream, "GET /spliced", host="spliced.allowed.test", port=w.values["port"]).status == 200
+        record = w.newest(door="spliced", host="spliced.allowed.test", meant="%s:%d" % (address, w.values["port"]))
+        assert record and record["verdict"] == "allow" and "method" not in record and record["address"].startswith("10.77."), record
+    # No other name at its address, and no name that is not spliced gets through unread.
+    for name in ("open.allowed.test", "evil.test"):
+        try:
+            ssl.create_default_context(cafile=w.ca.pem).wrap_socket(w.net.connect(address, w.values["port"]), server_hostname=name)
+            raise AssertionError("%s at the address of a spliced name" % name)
+        except ssl.SSLError as failure:
+            assert "UNRECOGNIZED_NAME" in failure.reason, failure
 
 
 @test

@@ -71,8 +71,8 @@ struct process {
     int listeners[LISTENERS_MAX]; /* proxy: its lane's */
     size_t n_listeners;
     char ways[LISTENERS_MAX + 1]; /* enum way_in of each, a digit each */
-    struct buf admit;  /* proxy: whom each lets in (policy/admission.h), joined by ';', with a NUL */
-    struct buf key;    /* proxy: its public key */
+    struct buf admit; /* proxy: whom each lets in (policy/admission.h), joined by ';', with a NUL */
+    struct buf key;   /* proxy: its public key */
     struct buf status; /* members it told for the ask in progress */
     bool told;
     int ledger; /* egress: what its sandboxes have used of their grants (places.c); outlives it */

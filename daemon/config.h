@@ -16,6 +16,8 @@
 
 #define NOBODY UINT32_MAX
 
+enum { INTERFACE_SIZE = 16 /* with its NUL, as the kernel has it */ };
+
 enum config_place { PLACE_INTERNET, PLACE_UNIX, PLACE_VSOCK };
 
 struct config_listener {
@@ -28,13 +30,17 @@ struct config_listener {
     mode_t mode;
     uid_t owner; /* of the socket; NOBODY: the daemon's own */
     gid_t group;
-    struct view admit; /* whom it lets in (policy/admission.h) */
-    uint32_t lane;     /* id of its lane */
+    char interface[INTERFACE_SIZE]; /* that it hears alone; empty: all */
+    struct view admit;              /* whom it lets in (policy/admission.h) */
+    uint32_t lane;                  /* id of its lane */
     struct position at;
     struct config_listener *next;
 };
 
-/* Whether both cannot be open at once: the same path, or the same address and port of TCP, of UDP or of vsock. */
+/*
+ * Whether both cannot be open at once: the same path, or the same address and port of TCP, of UDP or of vsock, and not of
+ * two interfaces.
+ */
 bool config_same_place(const struct config_listener *a, const struct config_listener *b);
 
 /* A lane as the configuration has it; the policy completes one without names. */

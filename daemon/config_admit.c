@@ -9,6 +9,12 @@ static int read_items(struct config_source *s, struct lexer *l, enum admission_k
     struct buf text, one;
     size_t n = 0;
     int err = 0;
+    if (!view_is_empty(s->listener->admit)) {
+        errors_add(l->errors, l->token.at,
+                   "a listener has one of 'source' and 'proxy-protocol': behind a relay, sources "
+                   "are its to check");
+        return ERR_BAD;
+    }
     buf_init(&text, ADMIT_TEXT_MAX);
     buf_init(&one, 64);
     do {
@@ -65,11 +71,11 @@ int config_admit_guests(void *source, struct lexer *l, const struct token *at) {
     return err == 0 ? read_items(s, l, ADMIT_GUESTS, read_guest) : err;
 }
 
-static int read_relay(struct lexer *l, struct buf *out) {
+static int put_range(struct lexer *l, const char *what, struct buf *out) {
     struct token t;
     struct range range;
     char text[ADDRESS_TEXT_SIZE];
-    if (lexer_word(l, "the address of a relay", &t) != 0)
+    if (lexer_word(l, what, &t) != 0)
         return ERR_BAD;
     if (range_parse(t.text, &range) != 0) {
         errors_add(l->errors, t.at, "'%.*s' is no ADDRESS or ADDRESS/BITS", WORD_ARG(t.text));
@@ -80,9 +86,43 @@ static int read_relay(struct lexer *l, struct buf *out) {
     return 0;
 }
 
+static int read_relay(struct lexer *l, struct buf *out) {
+    return put_range(l, "the address of a relay", out);
+}
+
 int config_admit_relays(void *source, struct lexer *l, const struct token *at) {
     struct config_source *s = source;
     bool fits = s->listener->place == PLACE_INTERNET && s->listener->way == WAY_EXPLICIT;
     int err = check_place(l, at, fits, "'listen tcp'");
     return err == 0 ? read_items(s, l, ADMIT_RELAYS, read_relay) : err;
+}
+
+static int read_source(struct lexer *l, struct buf *out) {
+    return put_range(l, "an address of the sandbox", out);
+}
+
+int config_admit_sources(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    int err = check_place(l, at, s->listener->place == PLACE_INTERNET, "TCP and UDP");
+    return err == 0 ? read_items(s, l, ADMIT_SOURCES, read_source) : err;
+}
+
+int config_interface(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    struct token t;
+    int err = check_place(l, at, s->listener->place == PLACE_INTERNET, "TCP and UDP");
+    if (err != 0 || lexer_word(l, "the name of a network interface", &t) != 0)
+        return ERR_BAD;
+    struct view name = t.text;
+    bool good = name.n > 0 && name.n < INTERFACE_SIZE && !view_equal(name, VIEW(".")) &&
+                !view_equal(name, VIEW(".."));
+    for (size_t i = 0; i < name.n && good; i++)
+        good = is_tchar(name.p[i]) || name.p[i] == '@';
+    if (!good) {
+        errors_add(l->errors, t.at, "'%.*s' is no name of an interface such as veth-a",
+                   WORD_ARG(t.text));
+        return ERR_BAD;
+    }
+    memcpy(s->listener->interface, name.p, name.n);
+    return 0;
 }

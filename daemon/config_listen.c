@@ -205,7 +205,8 @@ bool config_same_place(const struct config_listener *a, const struct config_list
         return strcmp(a->path, b->path) == 0;
     if (a->place == PLACE_VSOCK)
         return a->vsock_port == b->vsock_port;
-    return a->port == b->port && address_equal(&a->address, &b->address);
+    return a->port == b->port && address_equal(&a->address, &b->address) &&
+           (!a->interface[0] || !b->interface[0] || strcmp(a->interface, b->interface) == 0);
 }
 
 static int add_listener(struct config_source *s, struct lexer *l) {
@@ -244,11 +245,16 @@ static int add_udp(struct config_source *s, struct lexer *l) {
 }
 
 int config_listen(void *source, struct lexer *l, const struct token *at) {
-    static const struct statement words[] = {
-        {"sandbox", read_sandbox, false},   {"shared", read_shared, false},
-        {"mode", read_mode, true},          {"owner", read_owner, true},
-        {"group", read_group, true},        {"uid", config_admit_users, true},
-        {"cid", config_admit_guests, true}, {"proxy-protocol", config_admit_relays, true}};
+    static const struct statement words[] = {{"sandbox", read_sandbox, false},
+                                             {"shared", read_shared, false},
+                                             {"mode", read_mode, true},
+                                             {"owner", read_owner, true},
+                                             {"group", read_group, true},
+                                             {"uid", config_admit_users, true},
+                                             {"cid", config_admit_guests, true},
+                                             {"proxy-protocol", config_admit_relays, true},
+                                             {"source", config_admit_sources, true},
+                                             {"interface", config_interface, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);

@@ -41,6 +41,9 @@ int config_listen(void *source, struct lexer *l, const struct token *at);
 int config_admit_users(void *source, struct lexer *l, const struct token *at);
 int config_admit_guests(void *source, struct lexer *l, const struct token *at);
 int config_admit_relays(void *source, struct lexer *l, const struct token *at);
+int config_admit_sources(void *source, struct lexer *l, const struct token *at);
+/* Of a listener: `interface NAME`. */
+int config_interface(void *source, struct lexer *l, const struct token *at);
 /* `limit NAME VALUE`. */
 int config_limit(void *source, struct lexer *l, const struct token *at);
 

@@ -133,14 +133,16 @@ void lanes_start(struct lane *l) {
 /* ---- listeners ---- */
 
 static bool same_rights(const struct config_listener *a, const struct config_listener *b) {
-    return a->mode == b->mode && a->owner == b->owner && a->group == b->group && a->way == b->way;
+    return a->mode == b->mode && a->owner == b->owner && a->group == b->group && a->way == b->way &&
+           strcmp(a->interface, b->interface) == 0;
 }
 
 /* One that is open at that place already. */
 static const struct listener *find_open(const struct parent *p, const struct config_listener *at) {
     for (const struct lane *l = p->lanes; l; l = l->next)
         for (size_t i = 0; !has_ended(l) && i < l->n_listeners; i++)
-            if (l->listeners[i].at && config_same_place(l->listeners[i].at, at))
+            if (l->listeners[i].at && config_same_place(l->listeners[i].at, at) &&
+                listener_hears(l->listeners[i].fd, l->listeners[i].at))
                 return &l->listeners[i];
     return NULL;
 }
@@ -155,10 +157,11 @@ static int open_one(struct lane *l, const struct config_listener *at, struct buf
                    at->at.column, LISTENERS_MAX);
         return ERR_LIMIT;
     }
-    if (open && at->place == PLACE_UNIX && !same_rights(open->at, at)) {
+    if (open && !same_rights(open->at, at) &&
+        (at->place == PLACE_UNIX || strcmp(open->at->interface, at->interface) != 0)) {
         buf_printf(why,
-                   "%s:%u:%u: another mode, owner or group for the socket %s, which is open: that "
-                   "takes a restart of exeatd",
+                   "%s:%u:%u: another mode, owner, group or interface for the socket %s, which is "
+                   "open: that takes a restart of exeatd",
                    at->at.file, at->at.line, at->at.column, name);
         return ERR_DENIED;
     }
@@ -185,7 +188,7 @@ static bool same_listeners(const struct lane *l, const struct config *c, uint32_
         n += at->lane == id;
         for (size_t i = 0; i < l->n_listeners && !found; i++)
             found = config_same_place(l->listeners[i].at, at) &&
-                    same_rights(l->listeners[i].at, at) &&
+                    same_rights(l->listeners[i].at, at) && listener_hears(l->listeners[i].fd, at) &&
                     view_equal(l->listeners[i].at->admit, at->admit);
         if (!found)
             return false;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/vm_sockets.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -41,6 +42,15 @@ static bool has_type(int fd, int type) {
     int is;
     socklen_t n = sizeof is;
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &is, &n) == 0 && is == type;
+}
+
+bool listener_hears(int fd, const struct config_listener *l) {
+    int is;
+    socklen_t n = sizeof is;
+    if (!l->interface[0])
+        return true;
+    return getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &is, &n) == 0 && is > 0 &&
+           (unsigned)is == if_nametoindex(l->interface);
 }
 
 static int take_activated(const void *address, socklen_t size, int type) {
@@ -130,8 +140,11 @@ static bool remove_stale(const struct sockaddr_storage *to, socklen_t size, int 
     return !alive && unlink(path) == 0;
 }
 
-static int open_socket(int family, int type, const struct sockaddr_storage *to, socklen_t size) {
+/* interface: what alone is heard, or empty. */
+static int open_socket(int family, int type, const struct sockaddr_storage *to, socklen_t size,
+                       const char *interface) {
     int one = 1;
+    socklen_t n = (socklen_t)strlen(interface);
     int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
@@ -139,7 +152,8 @@ static int open_socket(int family, int type, const struct sockaddr_storage *to, 
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    if (bind(fd, (const struct sockaddr *)to, size) == 0 &&
+    if ((n == 0 || setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, n) == 0) &&
+        bind(fd, (const struct sockaddr *)to, size) == 0 &&
         (type == SOCK_DGRAM || listen(fd, BACKLOG) == 0))
         return fd;
     int why = errno;
@@ -164,7 +178,7 @@ static int open_unix(const char *path, int type, mode_t mode) {
     }
     /* Not by chmod: in a folder of somebody else the path may name another file by then. */
     mode_t before = umask(~mode & 0777);
-    fd = open_socket(AF_UNIX, type, &to, size);
+    fd = open_socket(AF_UNIX, type, &to, size, "");
     umask(before);
     return fd;
 }
@@ -196,8 +210,13 @@ static int open_any(const struct config_listener *l) {
     int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
     socklen_t size = l->place == PLACE_VSOCK ? vsock_address(l, &to) : tcp_address(l, &to);
     int fd = take_activated(&to, size, type);
+    if (fd >= 0 && !listener_hears(fd, l)) {
+        close(fd);
+        errno = EADDRINUSE;
+        return -1;
+    }
     if (fd < 0)
-        fd = open_socket(to.ss_family, type, &to, size);
+        fd = open_socket(to.ss_family, type, &to, size, l->interface);
     if (fd >= 0 && l->way == WAY_TRANSPARENT)
         take_any_destination(fd, to.ss_family);
     return fd;
@@ -207,8 +226,9 @@ int listener_open(const struct config_listener *l, struct buf *why) {
     char name[256];
     int fd = open_any(l);
     if (fd < 0) {
-        buf_printf(why, "%s:%u:%u: cannot listen on %s: %s", l->at.file, l->at.line, l->at.column,
-                   listener_name(l, name, sizeof name), strerror(errno));
+        buf_printf(why, "%s:%u:%u: cannot listen on %s%s%s: %s", l->at.file, l->at.line,
+                   l->at.column, listener_name(l, name, sizeof name),
+                   l->interface[0] ? " of interface " : "", l->interface, strerror(errno));
     } else if (l->place == PLACE_UNIX && !give_away(l, why)) {
         close(fd);
         fd = -1;

@@ -70,7 +70,7 @@ enum {
     LANE_RAW_END = 12,    /* id: tunnel, spliced. The client sends no more. */
     LANE_RAW_CREDIT = 13, /* id: tunnel, spliced. u32 bytes that the client was sent. */
     /* id: question, in a space of their own. block name (http/dns_query.h), u16 type, block peer, block the address that was
-     * asked; block detail: not empty when the query is malformed. Answered by LANE_FOUND. */
+     * asked; u16 enum reason and block detail: why it is refused (malformed_request, peer_not_allowed), or allowed and empty. Answered by LANE_FOUND. */
     LANE_LOOKUP = 14,
 };
 

@@ -171,8 +171,8 @@ static struct mapped *map(struct lane *l, const char *host) {
 /* ---- questions ---- */
 
 struct lookup {
-    struct view name, client, meant, malformed;
-    uint16_t type;
+    struct view name, client, meant, detail;
+    uint16_t type, refused; /* enum reason; of proxy */
     char sandbox[IDENTITY_SIZE];
     struct authority authority;
 };
@@ -183,8 +183,11 @@ static int read_lookup(struct message *m, struct lookup *q) {
     q->type = read_u16(&r);
     q->client = read_block(&r, LANE_ADDRESS_MAX);
     q->meant = read_block(&r, LANE_ADDRESS_MAX);
-    q->malformed = read_block(&r, LANE_TEXT_MAX);
-    return read_done(&r) ? 0 : ERR_BAD;
+    q->refused = read_u16(&r);
+    q->detail = read_block(&r, LANE_TEXT_MAX);
+    bool known = q->refused == REASON_ALLOWED || q->refused == REASON_MALFORMED_REQUEST ||
+                 q->refused == REASON_PEER_NOT_ALLOWED;
+    return read_done(&r) && known ? 0 : ERR_BAD;
 }
 
 /* Whether the sandbox may connect to the host in some way: the port is not known yet. */
@@ -214,6 +217,9 @@ static struct verdict judge(struct lane *l, struct lookup *q, struct trail *t) {
         return refuse(REASON_NOT_READY);
     if (!trail_ready(l))
         return refuse(REASON_AUDIT_UNAVAILABLE);
+    t->detail = q->detail;
+    if (q->refused == REASON_PEER_NOT_ALLOWED)
+        return refuse(REASON_PEER_NOT_ALLOWED);
     if (identity_find(l, 0, (struct view){NULL, 0}, q->sandbox, &proof, &why) != 0)
         return refuse(why);
     t->sandbox = view_str(q->sandbox);
@@ -221,9 +227,8 @@ static struct verdict judge(struct lane *l, struct lookup *q, struct trail *t) {
         return refuse(REASON_SANDBOX_SUSPENDED);
     if (!bucket_take(&l->names->queries, loop_now(l->loop), lane_limit(l, LIMIT_DNS_QUERIES)))
         return refuse(REASON_RATE);
-    t->detail = q->malformed;
-    if (!view_is_empty(q->malformed))
-        return refuse(REASON_MALFORMED_REQUEST);
+    if (q->refused != REASON_ALLOWED)
+        return refuse((enum reason)q->refused);
     if (authority_parse_host(q->name, 443, &q->authority, &text) != 0 ||
         q->authority.kind != HOST_NAME) {
         t->detail = view_str(text ? text : "an address, where a name is needed");
@@ -248,6 +253,7 @@ static enum reply_code code_of(enum reason why) {
     case REASON_MALFORMED_REQUEST:
         return REPLY_MALFORMED;
     case REASON_RATE:
+    case REASON_PEER_NOT_ALLOWED:
         return REPLY_REFUSED;
     case REASON_NOT_READY:
     case REASON_AUDIT_UNAVAILABLE:

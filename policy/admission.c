@@ -1,7 +1,9 @@
 #include "policy/admission.h"
 
-static const char *const words[] = {
-    [ADMIT_USERS] = "uid=", [ADMIT_GUESTS] = "cid=", [ADMIT_RELAYS] = "relay="};
+static const char *const words[] = {[ADMIT_USERS] = "uid=",
+                                    [ADMIT_GUESTS] = "cid=",
+                                    [ADMIT_RELAYS] = "relay=",
+                                    [ADMIT_SOURCES] = "source="};
 
 enum { KINDS = sizeof words / sizeof *words };
 
@@ -26,7 +28,7 @@ static int read_item(struct view item, struct admission *out) {
     uint64_t id;
     if (out->n == ADMISSION_MAX)
         return ERR_BAD;
-    if (out->kind == ADMIT_RELAYS)
+    if (out->kind == ADMIT_RELAYS || out->kind == ADMIT_SOURCES)
         return range_parse(item, &out->of[out->n++].range);
     if (view_number(item, UINT32_MAX - 1, &id) != 0)
         return ERR_BAD;
@@ -74,6 +76,9 @@ enum admitted admission_judge(const struct admission *a, const struct peer *peer
         if (peer->kind != PEER_ADDRESS)
             return ADMITTED_NOT;
         return has_address(a, &peer->address) ? ADMITTED_RELAY : ADMITTED;
+    case ADMIT_SOURCES:
+        return peer->kind == PEER_ADDRESS && has_address(a, &peer->address) ? ADMITTED
+                                                                            : ADMITTED_NOT;
     }
     return ADMITTED_NOT;
 }

@@ -6,15 +6,19 @@
  *   "uid=1000,1001"          Unix: these users, by SO_PEERCRED
  *   "cid=3"                  vsock: these guests
  *   "relay=10.0.0.5,fd00::/64"  TCP: these must send a PROXY header (http/proxy_v2.h) first; the others must not
+ *   "source=10.0.0.2,fd00::2"   TCP, UDP: these addresses
  */
 #ifndef POLICY_ADMISSION_H
 #define POLICY_ADMISSION_H
 
 #include "policy/address.h"
 
+/* What is said to, and recorded of, who is not let in. */
+#define ADMISSION_REFUSED "the `listen` line of the configuration does not name this peer"
+
 enum { ADMISSION_MAX = 32 /* users, guests or ranges of a listener */ };
 
-enum admission_kind { ADMIT_ALL, ADMIT_USERS, ADMIT_GUESTS, ADMIT_RELAYS };
+enum admission_kind { ADMIT_ALL, ADMIT_USERS, ADMIT_GUESTS, ADMIT_RELAYS, ADMIT_SOURCES };
 
 struct admission {
     enum admission_kind kind;

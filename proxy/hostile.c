@@ -123,7 +123,8 @@ static void look_up(void) {
     static struct dns_query q = {.type = QUERY_A};
     if (view_cstr(argument, q.name, sizeof q.name) != 0)
         return;
-    say_lookup(serving, ++serving->last_lookup, &q, VIEW("127.0.0.1:1"), VIEW("127.0.0.1:53"), "");
+    say_lookup(serving, ++serving->last_lookup, &q, VIEW("127.0.0.1:1"), VIEW("127.0.0.1:53"),
+               REASON_ALLOWED, "");
 }
 
 static void open_unlisted(void) {

@@ -21,7 +21,7 @@ void intake_admit(struct client *c, enum admitted admitted) {
     if (admitted == ADMITTED_RELAY)
         client_enter(c, CLIENT_RELAYED);
     else
-        refuse_unread(c, 403, "the `listen` line of the configuration does not name this peer");
+        refuse_unread(c, 403, ADMISSION_REFUSED);
     client_wake(c);
 }
 

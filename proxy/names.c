@@ -2,6 +2,8 @@
 
 #include "base/log.h"
 #include "http/dns_query.h"
+#include "policy/admission.h"
+#include "policy/authority.h"
 #include "proxy/courier.h"
 #include "proxy/say.h"
 
@@ -24,17 +26,25 @@ struct asking {
     enum reply_code malformed; /* how a malformed one is answered */
 };
 
+/* One socket of UDP, behind its courier. */
+struct carried {
+    struct names *names;
+    const struct admission *admission;
+    struct event *event;
+};
+
 struct names {
     struct proxy *proxy;
     struct table asked; /* id to struct asking */
     bool is_waiting;    /* couriers are not read because the lane is full */
     size_t n;
-    struct event *couriers[];
+    struct carried couriers[];
 };
 
 /* ---- asking ---- */
 
-static struct asking *ask(struct proxy *p, struct view bytes, struct view peer, struct view meant) {
+static struct asking *ask(struct proxy *p, struct view bytes, struct view peer, struct view meant,
+                          bool let_in) {
     struct names *n = p->names;
     struct asking *a = n->asked.n < ASKING_MAX ? calloc(1, sizeof *a) : NULL;
     if (!a)
@@ -46,7 +56,13 @@ static struct asking *ask(struct proxy *p, struct view bytes, struct view peer, 
         return NULL;
     }
     a->until = loop_now(p->loop) + p->limits.v[LIMIT_ASK_TIME] * SECOND;
-    say_lookup(p, p->last_lookup, &a->query, peer, meant, result == 0 ? NULL : why);
+    if (!let_in)
+        say_lookup(p, p->last_lookup, &a->query, peer, meant, REASON_PEER_NOT_ALLOWED,
+                   ADMISSION_REFUSED);
+    else if (result != 0)
+        say_lookup(p, p->last_lookup, &a->query, peer, meant, REASON_MALFORMED_REQUEST, why);
+    else
+        say_lookup(p, p->last_lookup, &a->query, peer, meant, REASON_ALLOWED, NULL);
     return a;
 }
 
@@ -120,7 +136,7 @@ enum client_step names_step(struct client *c, struct view *input) {
         return STEP_WAIT;
     struct view bytes =
         n <= QUERY_BYTES_MAX ? view_slice(*input, 2, 2 + n) : (struct view){NULL, 0};
-    struct asking *a = ask(c->proxy, bytes, view_str(c->peer), view_str(c->meant));
+    struct asking *a = ask(c->proxy, bytes, view_str(c->peer), view_str(c->meant), true);
     if (!a) {
         *input = view_skip(*input, input->n);
         client_shut(c);
@@ -143,7 +159,19 @@ void names_forget(struct client *c) {
 
 /* ---- UDP ---- */
 
-static bool take_datagram(struct proxy *p, int fd) {
+static bool is_let_in(const struct carried *c, struct view peer) {
+    struct peer who = {.kind = PEER_ADDRESS};
+    struct authority a;
+    if (!c->admission)
+        return true;
+    if (authority_parse(peer, 0, &a, NULL) != 0 || a.kind != HOST_ADDRESS)
+        return false;
+    who.address = a.address;
+    return admission_judge(c->admission, &who) == ADMITTED;
+}
+
+static bool take_datagram(const struct carried *c, int fd) {
+    struct proxy *p = c->names->proxy;
     uint8_t packet[COURIER_PACKET_MAX];
     ssize_t n = read(fd, packet, sizeof packet);
     if (n == 0) {
@@ -156,7 +184,7 @@ static bool take_datagram(struct proxy *p, int fd) {
     struct reader r = reader_of(view_of(packet, (size_t)n));
     uint32_t cookie = read_u32(&r);
     struct view peer = read_block(&r, LANE_ADDRESS_MAX), meant = read_block(&r, LANE_ADDRESS_MAX);
-    struct asking *a = r.bad ? NULL : ask(p, r.rest, peer, meant);
+    struct asking *a = r.bad ? NULL : ask(p, r.rest, peer, meant, is_let_in(c, peer));
     if (a) {
         a->fd = fd;
         a->cookie = cookie;
@@ -169,7 +197,7 @@ static void wait_for_lane(struct names *n) {
     n->is_waiting = true;
     n->proxy->n_waiting++;
     for (size_t i = 0; i < n->n; i++)
-        event_del(n->couriers[i]);
+        event_del(n->couriers[i].event);
 }
 
 void names_resume(struct proxy *p) {
@@ -179,18 +207,18 @@ void names_resume(struct proxy *p) {
     n->is_waiting = false;
     p->n_waiting--;
     for (size_t i = 0; i < n->n; i++)
-        event_add(n->couriers[i], NULL);
+        event_add(n->couriers[i].event, NULL);
 }
 
 static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
-    struct names *n = ctx;
+    const struct carried *c = ctx;
     (void)what;
     for (int i = 0; i < AT_ONCE; i++) {
-        if (proxy_lane_full(n->proxy)) {
-            wait_for_lane(n);
+        if (proxy_lane_full(c->names->proxy)) {
+            wait_for_lane(c->names);
             return;
         }
-        if (!take_datagram(n->proxy, fd))
+        if (!take_datagram(c, fd))
             return;
     }
 }
@@ -206,15 +234,18 @@ struct names *names_new(struct proxy *p, const struct proxy_listener *listeners,
     for (size_t i = 0; i < n_listeners; i++) {
         if (listeners[i].way != WAY_DNS_UDP)
             continue;
+        struct carried *c = &n->couriers[n->n];
+        *c = (struct carried){.names = n, .admission = listeners[i].admission};
         struct event *e =
-            event_new(loop_base(p->loop), listeners[i].fd, EV_READ | EV_PERSIST, on_datagram, n);
+            event_new(loop_base(p->loop), listeners[i].fd, EV_READ | EV_PERSIST, on_datagram, c);
         if (!e || evutil_make_socket_nonblocking(listeners[i].fd) != 0 || event_add(e, NULL) != 0) {
             if (e)
                 event_free(e);
             names_free(n);
             return NULL;
         }
-        n->couriers[n->n++] = e;
+        c->event = e;
+        n->n++;
     }
     return n;
 }
@@ -227,7 +258,7 @@ void names_free(struct names *n) {
         free(table_take(&n->asked, id));
     table_free(&n->asked);
     for (size_t i = 0; i < n->n; i++)
-        event_free(n->couriers[i]);
+        event_free(n->couriers[i].event);
     free(n);
 }
 

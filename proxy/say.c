@@ -84,12 +84,13 @@ void say_raw_credit(struct client *c, size_t n) {
 /* ---- names ---- */
 
 void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct view peer,
-                struct view meant, const char *detail) {
+                struct view meant, enum reason why, const char *detail) {
     struct buf *b = channel_begin(p->lane, LANE_LOOKUP, id, 0);
     buf_put_block(b, view_str(q->name));
     buf_put_u16(b, q->type);
     buf_put_block(b, peer);
     buf_put_block(b, meant);
+    buf_put_u16(b, (uint16_t)why);
     buf_put_block(b, text(detail));
     channel_end(p->lane);
 }

@@ -27,9 +27,9 @@ void say_raw(struct client *c, struct view v);
 void say_raw_end(struct client *c);
 void say_raw_credit(struct client *c, size_t n);
 
-/* detail: why it is malformed, or NULL. */
+/* why, detail: REASON_ALLOWED and NULL, or why it is refused. */
 void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct view peer,
-                struct view meant, const char *detail);
+                struct view meant, enum reason why, const char *detail);
 
 void say_request(struct client *c, uint32_t id, const struct request_head *h);
 void say_body(struct proxy *p, uint32_t id, struct view v);

@@ -28,6 +28,7 @@ static void a_text_is_read_as_it_was_put(void **state) {
         {ADMIT_USERS, {"0", "1000"}, "uid=0,1000"},
         {ADMIT_GUESTS, {"3", NULL}, "cid=3"},
         {ADMIT_RELAYS, {"10.0.0.0/8", "fd00::1/128"}, "relay=10.0.0.0/8,fd00::1/128"},
+        {ADMIT_SOURCES, {"10.0.0.2/32", "fd00::2/128"}, "source=10.0.0.2/32,fd00::2/128"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -75,6 +76,16 @@ static void users_and_guests_are_let_in_by_what_the_kernel_tells(void **state) {
                  {"cid=3,5", {.kind = PEER_GUEST, .id = 5}, ADMITTED},
                  {"cid=3,5", {.kind = PEER_GUEST, .id = 4}, ADMITTED_NOT},
                  {"cid=3", {.kind = PEER_USER, .id = 3}, ADMITTED_NOT},
+                 {"source=10.0.0.2", {.kind = PEER_USER, .id = 0}, ADMITTED_NOT},
+                 {"source=10.0.0.2",
+                  {.kind = PEER_ADDRESS, .address = {.family = 4, .bytes = {10, 0, 0, 2}}},
+                  ADMITTED},
+                 {"source=10.0.0.2",
+                  {.kind = PEER_ADDRESS, .address = {.family = 4, .bytes = {10, 0, 0, 3}}},
+                  ADMITTED_NOT},
+                 {"source=fd00::/64",
+                  {.kind = PEER_ADDRESS, .address = {.family = 6, .bytes = {0xfe, 0x80}}},
+                  ADMITTED_NOT},
                  {"", {.kind = PEER_UNKNOWN}, ADMITTED}};
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {

@@ -231,6 +231,8 @@ static void a_listener_says_whom_it_lets_in(void **state) {
         {"vsock 3128 { cid 3; sandbox a }", "cid=3", PLACE_VSOCK},
         {"tcp 10.0.0.1:1 { shared; proxy-protocol 10.0.0.5 FD00::/64 }",
          "relay=10.0.0.5/32,fd00::/64", PLACE_INTERNET},
+        {"dns 10.0.0.1:53 { sandbox a; source 10.0.0.2 FD00::/64 }", "source=10.0.0.2/32,fd00::/64",
+         PLACE_INTERNET},
         {"tcp 10.0.0.1:1 { sandbox a }", "", PLACE_INTERNET},
     };
     (void)state;
@@ -243,6 +245,18 @@ static void a_listener_says_whom_it_lets_in(void **state) {
         assert_int_equal(c.listeners->vsock_port, cases[i].place == PLACE_VSOCK ? 3128 : 0);
         config_free(&c);
     }
+}
+
+static void the_same_port_of_two_interfaces_is_two_places(void **state) {
+    struct config c =
+        read_config("state s; policy p\n"
+                    "listen transparent 0.0.0.0:1 { sandbox a; interface veth-a }\n"
+                    "listen transparent 0.0.0.0:1 { sandbox b; interface veth-b.7 }\n");
+    (void)state;
+    assert_string_equal(c.listeners->interface, "veth-a");
+    assert_string_equal(c.listeners->next->interface, "veth-b.7");
+    assert_int_equal(c.n_lanes, 2);
+    config_free(&c);
 }
 
 static const struct bad_case bad_cases[] = {
@@ -308,6 +322,21 @@ static const struct bad_case bad_cases[] = {
      "is no ADDRESS or ADDRESS/BITS"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; proxy-protocol }", 4, 52,
      "expected the address of a relay"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; source a.test }", 4, 44, "is no ADDRESS"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; source }", 4, 44, "expected an address"},
+    {BASE "listen unix x { sandbox b; source ::1 }", 4, 28, "'source' is for TCP and UDP"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; source ::1; proxy-protocol ::2 }", 4, 64,
+     "one of 'source' and 'proxy-protocol'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface a/b }", 4, 47,
+     "is no name of an interface"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface abcdefghijklmnop }", 4, 47,
+     "is no name of an interface"},
+    {BASE "listen unix x { sandbox b; interface a }", 4, 28, "'interface' is for TCP and UDP"},
+    {BASE "listen tcp 0.0.0.0:1 { sandbox b }\nlisten tcp 0.0.0.0:1 { sandbox c; interface a }", 5,
+     1, "the same listener as in line 4"},
+    {BASE "listen tcp 0.0.0.0:1 { sandbox b; interface a }\nlisten tcp 0.0.0.0:1 { sandbox c; "
+          "interface a }",
+     5, 1, "the same listener as in line 4"},
     {BASE "listen vsock 3128 { sandbox b }", 4, 1, "'cid N'"},
     {BASE "listen vsock 3128 { sandbox b; cid 0 }", 4, 36, "the CID of a guest"},
     {BASE "listen vsock 0 { sandbox b; cid 3 }", 4, 14, "the port of a vsock listener"},
@@ -489,6 +518,7 @@ int main(void) {
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
         cmocka_unit_test(a_listener_says_whom_it_lets_in),
+        cmocka_unit_test(the_same_port_of_two_interfaces_is_two_places),
         cmocka_unit_test(a_dns_listener_is_two_and_gives_out_private_addresses),
         cmocka_unit_test(every_other_word_is_read),
         cmocka_unit_test(trust_is_the_systems_or_files_or_both),

@@ -49,7 +49,8 @@ enum role_message {
     /* egress: u64 monotonic nanoseconds, block sandbox: it is suspended until then, also by the next egress */
     ROLE_SUSPENDED = 10,
     /*
-     * attach: wants a lane; u32 uid of whose it is, u8 how many listeners follow, block sandbox. The id
+     * attach: wants a lane; u32 uid of whose it is, u8 how many listeners follow, u8 whether nothing forces the sandbox
+     * through them, block sandbox. The id
      * is attach's name for it, and none that it has given before.
      */
     ROLE_LANE_ADD = 11,

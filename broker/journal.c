@@ -56,6 +56,8 @@ int journal_lease(struct journal *g, const struct journal_lease *lease) {
         record_str(r, FIELD_DETAIL, lease->detail ? lease->detail : "lease refused");
     }
     record_number(r, FIELD_LANE, lease->lane);
+    if (lease->unenforced)
+        record_number(r, FIELD_UNENFORCED, 1);
     record_number(r, FIELD_GENERATION, lease->generation);
     record_text(r, FIELD_SANDBOX, lease->sandbox);
     record_text(r, FIELD_CREDENTIAL, lease->credential);

@@ -14,6 +14,7 @@ struct journal;
 
 struct journal_lease {
     uint32_t lane, generation, version; /* version 0: none was lent */
+    bool unenforced;                    /* the lane */
     struct view sandbox, credential;
     const struct authority *authority;
     enum reason reason;

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "broker/issue.h"
+#include "policy/bundle.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -97,10 +98,16 @@ static void lend(const struct custody *c, struct channel *ch, const struct messa
     channel_end(ch);
 }
 
+static struct journal_lease ask_of(const struct lane *lane, const char *event) {
+    const struct mandate *m = lane->lender->custody->mandate;
+    bool unenforced = m && bundle_lane_unenforced(buf_view(&m->lanes), lane->id);
+    return (struct journal_lease){.lane = lane->id, .unenforced = unenforced, .event = event};
+}
+
 static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     struct lane *lane = ctx;
     struct custody *c = lane->lender->custody;
-    struct journal_lease ask = {.lane = lane->id, .event = "lease"};
+    struct journal_lease ask = ask_of(lane, "lease");
     struct authority authority;
     const uint8_t *fingerprint;
     struct buf secret;
@@ -152,7 +159,7 @@ static int reveal_certificate(struct custody *c, struct journal_lease *ask, stru
 static int take_ask_certificate(void *ctx, struct channel *ch, struct message *m) {
     struct lane *lane = ctx;
     struct custody *c = lane->lender->custody;
-    struct journal_lease ask = {.lane = lane->id, .event = "certificate_lent"};
+    struct journal_lease ask = ask_of(lane, "certificate_lent");
     struct authority authority;
     struct buf chain, digits;
     if (read_ask(m, &ask, &authority, NULL) != 0)

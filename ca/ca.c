@@ -243,6 +243,8 @@ static int record_leaf(struct ca_lane *l, const char *event, const struct author
     record_str(r, FIELD_HOST, a->host);
     record_number(r, FIELD_PORT, a->port);
     record_number(r, FIELD_LANE, l->id);
+    if (bundle_lane_unenforced(c->current->bundle.lanes, l->id))
+        record_number(r, FIELD_UNENFORCED, 1);
     record_number(r, FIELD_GENERATION, c->current->number);
     return audit_stream_write(&c->audit, r);
 }

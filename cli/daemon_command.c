@@ -28,6 +28,7 @@ static const struct list_column process_columns[] = {
 static const struct list_column lane_columns[] = {
     {"LANE", "lane", LIST_TEXT},
     {"SHARED", "shared", LIST_YES_NO},
+    {"UNENFORCED", "unenforced", LIST_YES_NO},
     {"SANDBOXES", "sandboxes", LIST_TEXT},
     {"LISTENERS", "listeners", LIST_WORDS},
     {NULL, NULL, LIST_TEXT},

@@ -33,7 +33,8 @@ static const struct command commands[] = {
     {"run", NULL,
      "[--sandbox NAME | --policy FILE] [--settings FILE] [--secret NAME[=VARIABLE]]... [--log "
      "FILE] "
-     "[--ro PATH]... [--hide PATH]... [--bind PATH[:PLACE]]... [--strict-trust] -- COMMAND...",
+     "[--ro PATH]... [--hide PATH]... [--bind PATH[:PLACE]]... [--strict-trust] [--unenforced] -- "
+     "COMMAND...",
      "a command in a sandbox whose only way out is exeat", command_run},
     {"env", NULL, "NAME [--format " ENVIRONMENT_FORMATS "]",
      "the same as `sandbox add`: a sandbox's environment, for who makes it", command_sandbox_add},

@@ -39,8 +39,8 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
 }
 
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l) {
-    struct attach_request request = {.sandbox = view_str(sandbox), .n = NETWORK_LISTENERS};
-    for (size_t i = 0; i < NETWORK_LISTENERS; i++) {
+    struct attach_request request = {.sandbox = view_str(sandbox), .n = l->n_listeners};
+    for (size_t i = 0; i < l->n_listeners; i++) {
         request.kinds[i] = network_kind(i);
         request.fds[i] = l->listeners[i];
     }
@@ -55,14 +55,14 @@ static int receive(int connection, struct buf *packet, struct attach_answer *ans
     return answer->err == 0 ? 0 : run_say("exeatd: %.*s", VIEW_ARG(answer->text));
 }
 
-int run_attach_receive(int connection, const char *folder, struct public_roots *roots,
-                       struct buf *issued) {
+int run_attach_receive(int connection, const char *folder, const char *seen,
+                       struct public_roots *roots, struct buf *issued) {
     struct attach_answer answer;
     struct buf packet;
     buf_init_cleared(&packet, ATTACH_ANSWER_MAX);
     int result = receive(connection, &packet, &answer);
     if (result == 0) {
-        result = run_public_write(folder, answer.ca, roots);
+        result = run_public_write(folder, seen, answer.ca, roots);
         buf_put(issued, answer.text);
     } else {
         public_roots_free(roots);

@@ -20,10 +20,10 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
 /*
- * Waits for the answer, fills the folder of the public files (run_public.h), and appends what was
+ * Waits for the answer, fills the folder of the public files (run_public.h), which the command sees at `seen`, and appends what was
  * issued (environment.h); takes roots. -1 after saying why not.
  */
-int run_attach_receive(int connection, const char *folder, struct public_roots *roots,
-                       struct buf *issued);
+int run_attach_receive(int connection, const char *folder, const char *seen,
+                       struct public_roots *roots, struct buf *issued);
 
 #endif

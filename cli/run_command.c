@@ -12,6 +12,7 @@
 #include "run/launch.h"
 #include "run/say.h"
 #include "run/talk.h"
+#include "run/unenforced.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -179,27 +180,6 @@ static int keep_read_only(struct run_plan *plan, const char *path) {
     return 0;
 }
 
-/* ---- its environment ---- */
-
-static void put_pair(struct buf *out, const char *name, struct view value) {
-    buf_put_u32(out, (uint32_t)(strlen(name) + 1 + value.n));
-    buf_printf(out, "%s=%.*s", name, VIEW_ARG(value));
-}
-
-static int write_environment(struct view issued, struct buf *out) {
-    struct environment e = {
-        .proxy_host = VIEW("127.0.0.1"), .proxy_port = RUN_PROXY_PORT, .public = VIEW(RUN_PUBLIC)};
-    struct view token;
-    char url[URL_SIZE];
-    if (environment_read_issued(issued, &e, &token) != 0)
-        return run_say("the daemon's answer is malformed");
-    snprintf(url, sizeof url, "http://127.0.0.1:%d", RUN_PROXY_PORT);
-    e.proxy_url = view_str(url);
-    environment_each(&e, out, put_pair);
-    put_pair(out, "EXEAT_SANDBOX", e.sandbox);
-    return buf_ok(out) ? 0 : run_say("the environment is too large");
-}
-
 /* ---- who serves the sandbox ---- */
 
 /* A running exeatd, or one of its own; either way the sandbox is attached to it. */
@@ -208,6 +188,9 @@ struct server {
     char public[RUN_PUBLIC_SIZE];
     int connection; /* -1: there is none yet */
     bool is_private;
+    bool is_unenforced;
+    const char *seen; /* where the command finds the public files */
+    uint16_t port;    /* where it finds the proxy */
     struct run_private private;
 };
 
@@ -235,9 +218,10 @@ static int server_make(struct server *s, struct run_options *o) {
         run_public_make(s->directory, s->public) != 0)
         return -1;
     o->plan.public = s->public;
+    s->seen = s->is_unenforced ? s->public : RUN_PUBLIC;
     if (s->is_private && run_private_make(&s->private, s->directory, o) != 0)
         return -1;
-    return find_hidden(s->directory, &o->hidden);
+    return 0;
 }
 
 /* To the question for a lane; the roots are read while exeatd starts, or while it makes the lane. */
@@ -261,9 +245,9 @@ static int server_issue(struct server *s, const struct run_options *o, struct la
                         struct buf *issued) {
     struct public_roots *roots;
     int result = server_ask(s, o, l, &roots);
-    for (size_t i = 0; i < NETWORK_LISTENERS; i++)
+    for (size_t i = 0; i < l->n_listeners; i++)
         close(l->listeners[i]);
-    return result == 0 ? run_attach_receive(s->connection, s->public, roots, issued) : -1;
+    return result == 0 ? run_attach_receive(s->connection, s->public, s->seen, roots, issued) : -1;
 }
 
 static int server_end(struct server *s, const struct run_options *o) {
@@ -272,6 +256,39 @@ static int server_end(struct server *s, const struct run_options *o) {
     int result = run_private_end(&s->private, o->log);
     run_folder_remove(s->directory);
     return result;
+}
+
+/* ---- its environment ---- */
+
+static void put_pair(struct buf *out, const char *name, struct view value) {
+    buf_put_u32(out, (uint32_t)(strlen(name) + 1 + value.n));
+    buf_printf(out, "%s=%.*s", name, VIEW_ARG(value));
+}
+
+/* What an interactive shell shows; that of who has none is a shell's own. */
+static void put_prompt(struct buf *out) {
+    char prompt[256];
+    const char *before = getenv("PS1");
+    snprintf(prompt, sizeof prompt, "(exeat UNENFORCED) %s", before ? before : "$ ");
+    put_pair(out, "PS1", view_str(prompt));
+}
+
+static int write_environment(const struct server *s, struct view issued, struct buf *out) {
+    struct environment e = {
+        .proxy_host = VIEW("127.0.0.1"), .proxy_port = s->port, .public = view_str(s->seen)};
+    struct view token;
+    char url[URL_SIZE];
+    if (environment_read_issued(issued, &e, &token) != 0)
+        return run_say("the daemon's answer is malformed");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", s->port);
+    e.proxy_url = view_str(url);
+    environment_each(&e, out, put_pair);
+    put_pair(out, "EXEAT_SANDBOX", e.sandbox);
+    if (s->is_unenforced) {
+        put_pair(out, "EXEAT_UNENFORCED", VIEW("1"));
+        put_prompt(out);
+    }
+    return buf_ok(out) ? 0 : run_say("the environment is too large");
 }
 
 /* ---- the sandbox ---- */
@@ -283,23 +300,45 @@ static int start(struct server *s, const struct run_options *o, struct launch *l
     buf_init(&environment, TALK_ENVIRONMENT_MAX);
     int result = server_issue(s, o, l, &issued);
     if (result == 0)
-        result = write_environment(buf_view(&issued), &environment);
-    if (result == 0)
+        result = write_environment(s, buf_view(&issued), &environment);
+    if (result == 0 && s->is_unenforced)
+        result = unenforced_go(l, o->plan.argv, buf_view(&environment));
+    else if (result == 0)
         result = launch_go(l, buf_view(&environment));
-    else
+    else if (!s->is_unenforced)
         launch_abandon(l);
     buf_free(&issued);
     buf_free(&environment);
     return result;
 }
 
-static int run_served(struct server *s, struct run_options *o, int *status) {
+/* Whoever reads the terminal, the records or the status learns of it. */
+static int run_unenforced(struct server *s, const struct run_options *o, int *status) {
     struct launch l;
-    if (server_make(s, o) != 0 || resolve_hidden(o) != 0 || check_binds(o, s->directory) != 0 ||
-        keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
+    run_say(
+        "UNENFORCED: there is no sandbox. The command is told of exeat, and nothing keeps it from "
+        "going beside it, or from what you may read and write");
+    if (unenforced_begin(&l, &s->port) != 0 || start(s, o, &l) != 0)
+        return -1;
+    *status = unenforced_wait(&l);
+    return 0;
+}
+
+static int run_sandboxed(struct server *s, struct run_options *o, int *status) {
+    struct launch l;
+    s->port = RUN_PROXY_PORT;
+    if (find_hidden(s->directory, &o->hidden) != 0 || resolve_hidden(o) != 0 ||
+        check_binds(o, s->directory) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
+        keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
     return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;
+}
+
+static int run_served(struct server *s, struct run_options *o, int *status) {
+    if (server_make(s, o) != 0)
+        return -1;
+    return o->unenforced ? run_unenforced(s, o, status) : run_sandboxed(s, o, status);
 }
 
 /* As the command ended: who waits for us learns of a signal as of one that we had. */
@@ -322,6 +361,7 @@ int command_run(const struct cli *cli, int argc, char **argv) {
     static struct run_options o;
     struct server s = {.connection = -1};
     int status = 0, result = run_options_read(argc, argv, &o);
+    s.is_unenforced = o.unenforced;
     if (result == 0)
         result = server_find(&s, cli, &o);
     if (result == 0)

@@ -112,6 +112,12 @@ static int take_strict_trust(struct run_options *o, const char *value) {
     return 0;
 }
 
+static int take_unenforced(struct run_options *o, const char *value) {
+    (void)value;
+    o->unenforced = true;
+    return 0;
+}
+
 static const struct option {
     const char *name;
     bool has_value;
@@ -126,6 +132,7 @@ static const struct option {
     {"--hide", true, take_hidden},
     {"--bind", true, take_bind},
     {"--strict-trust", false, take_strict_trust},
+    {"--unenforced", false, take_unenforced},
 };
 
 /* ---- the line ---- */
@@ -169,6 +176,10 @@ int run_options_read(int argc, char **argv, struct run_options *o) {
         if (taken < 0)
             return RUN_FAILED;
         i += taken;
+    }
+    if (o->unenforced && (o->plan.n_read_only || o->plan.n_binds || buf_len(&o->hidden))) {
+        run_say("--ro, --hide and --bind are done by the sandbox that --unenforced does without");
+        return RUN_FAILED;
     }
     if (i + 1 >= argc) {
         run_say("a command is missing: exeat run [options] -- command");

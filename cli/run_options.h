@@ -23,6 +23,7 @@ struct run_options {
     char settings[PATH_MAX], log[PATH_MAX]; /* of a private daemon; or "" */
     struct run_secret secrets[RUN_SECRETS_MAX];
     size_t n_secrets;
+    bool unenforced;      /* no sandbox */
     struct buf hidden;    /* of --hide, as run_plan.hidden */
     struct run_plan plan; /* paths and the command; without what is hidden */
 };

@@ -19,9 +19,10 @@ int run_public_read(bool strict, struct public_roots **out) {
     return result == 0 ? 0 : run_say("the system's roots of trust: %s", err_why(result));
 }
 
-int run_public_write(const char *folder, struct view ca, struct public_roots *roots) {
+int run_public_write(const char *folder, const char *seen, struct view ca,
+                     struct public_roots *roots) {
     int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = dir < 0 ? ERR_SYSTEM : public_write(dir, RUN_PUBLIC, ca, roots);
+    int result = dir < 0 ? ERR_SYSTEM : public_write(dir, seen, ca, roots);
     const char *why = err_why(result);
     if (dir >= 0)
         close(dir);

@@ -15,7 +15,8 @@ enum { RUN_PUBLIC_SIZE = PATH_MAX + 16 };
 int run_public_make(const char *directory, char out[RUN_PUBLIC_SIZE]);
 /* Reads the system's roots, or none for strict trust. -1 after saying why not. */
 int run_public_read(bool strict, struct public_roots **out);
-/* Fills the folder for the certificates in ca; takes roots. -1 after saying why not. */
-int run_public_write(const char *folder, struct view ca, struct public_roots *roots);
+/* Fills the folder, which the command sees at `seen`, for the certificates in ca; takes roots. -1 after saying why not. */
+int run_public_write(const char *folder, const char *seen, struct view ca,
+                     struct public_roots *roots);
 
 #endif

@@ -277,11 +277,20 @@ static uint32_t new_id(struct attach *a) {
     return a->last_id;
 }
 
+/* A sandbox that is in our own network can go by its listeners. One of Unix says nothing of the network. */
+static bool is_unenforced(const struct attach *a, const struct attach_request *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (option(r->fds[i], SO_DOMAIN) != AF_UNIX && !front_is_elsewhere(&a->front, r->fds[i]))
+            return true;
+    return false;
+}
+
 static void ask_parent(struct guest *g, struct attach_request *r) {
     struct channel *parent = child_channel(g->owner->front.child);
     struct buf *b = channel_begin(parent, ROLE_LANE_ADD, g->id, 0);
     buf_put_u32(b, g->uid);
     buf_put_u8(b, (uint8_t)r->n);
+    buf_put_u8(b, is_unenforced(g->owner, r));
     buf_put_block(b, view_str(g->sandbox));
     channel_end(parent);
     for (size_t i = 0; i < r->n; i++)

@@ -49,9 +49,10 @@ int attached_add(struct process *attach, struct message *m) {
     char detail[48];
     uint32_t uid = read_u32(&r);
     size_t n = read_u8(&r);
+    uint8_t unenforced = read_u8(&r);
     struct view sandbox = read_block(&r, SANDBOX_NAME_MAX);
     if (!read_done(&r) || attach->role != ROLE_ATTACH || m->id == 0 || find(p, m->id) || n == 0 ||
-        n > LISTENERS_MAX)
+        n > LISTENERS_MAX || unenforced > 1)
         return ERR_BAD;
     int result = name_is_good(sandbox) ? lanes_attach(p, sandbox, &l) : ERR_BAD;
     if (result != 0) {
@@ -60,6 +61,10 @@ int attached_add(struct process *attach, struct message *m) {
     }
     l->attach = m->id;
     l->awaited = n;
+    l->unenforced = unenforced == 1;
+    if (l->unenforced)
+        log_warn("lane %u: sandbox %s is attached UNENFORCED: nothing forces it through exeat",
+                 l->id, l->sandbox);
     snprintf(detail, sizeof detail, "attached by uid %u", uid);
     parent_record_lane(l, "lane_added", detail);
     attached_tell(l, LANE_ADDED, "");

@@ -64,6 +64,8 @@ void parent_record_lane(const struct lane *l, const char *event, const char *det
     struct record *r = begin_event(l->parent, event, detail);
     record_number(r, FIELD_LANE, l->id);
     record_text(r, FIELD_SANDBOX, lanes_names(l));
+    if (l->unenforced)
+        record_number(r, FIELD_UNENFORCED, 1);
     end_event(l->parent, r, event);
 }
 

@@ -43,6 +43,7 @@ struct lane {
     uint64_t ended;                     /* monotonic nanoseconds; 0: it has not */
     uint32_t attach;                    /* attached: what attach calls it */
     bool attached_up;                   /* attach was told that it serves */
+    bool unenforced;                    /* attached: nothing forces the sandbox here */
     size_t awaited;                     /* listeners that attach will still hand over */
     char sandbox[SANDBOX_NAME_MAX + 1]; /* attached */
     struct lane *next;

@@ -52,6 +52,7 @@ static void put_lane(const struct lane *lane, struct buf *out) {
     json_put_number(out, "lane", lane->id);
     buf_printf(out, ",\"shared\":%s", lane->config && lane->config->shared ? "true" : "false");
     buf_printf(out, ",\"attached\":%s", lane->sandbox[0] ? "true" : "false");
+    buf_printf(out, ",\"unenforced\":%s", lane->unenforced ? "true" : "false");
     if (lane->config && lane->config->everybody)
         json_put_text(out, "sandboxes", VIEW("all that have no lane of their own"));
     else
@@ -60,8 +61,9 @@ static void put_lane(const struct lane *lane, struct buf *out) {
     for (size_t i = 0; i < lane->n_listeners; i++) {
         const struct config_listener *at = lane->listeners[i].at;
         buf_put_str(out, i == 0 ? "" : ",");
-        json_put_string(out, at ? view_str(listener_name(at, name, sizeof name))
-                                : VIEW("in the sandbox"));
+        json_put_string(out, at                 ? view_str(listener_name(at, name, sizeof name))
+                             : lane->unenforced ? VIEW("on this machine")
+                                                : VIEW("in the sandbox"));
     }
     buf_put_str(out, "]}");
 }

@@ -35,6 +35,8 @@ static void record_wish(const struct dial *d, struct record *r) {
     record_str(r, FIELD_DETAIL, d->detail);
     record_number(r, FIELD_PORT, w->authority.port);
     record_number(r, FIELD_LANE, w->lane);
+    if (bundle_lane_unenforced(d->tools->rules->bundle.lanes, w->lane))
+        record_number(r, FIELD_UNENFORCED, 1);
     record_number(r, FIELD_GENERATION, d->end.generation);
     record_str(r, FIELD_COUNTRY, d->end.where.country);
     record_str(r, FIELD_ASN, d->end.where.asn);

@@ -283,6 +283,8 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
 /* ---- records ---- */
 
 static int hand_over(struct lane *l) {
+    if (l->now && l->now->unenforced)
+        record_number(&l->record, FIELD_UNENFORCED, 1);
     int result = audit_stream_gather(&l->audit, &l->record, &l->newest_record);
     if (result != 0)
         log_warn("audit record could not be written: %s", err_text(result));

@@ -52,9 +52,11 @@ static void read_ranges(struct reader *r, struct range ranges[GENERATED_RANGES])
 
 /* ---- lanes ---- */
 
+enum lane_kind { LANE_OWN, LANE_SHARED, LANE_UNENFORCED };
+
 void bundle_put_lane(struct buf *out, const struct lane_info *lane) {
     buf_put_u32(out, lane->id);
-    buf_put_u8(out, lane->shared);
+    buf_put_u8(out, lane->shared ? LANE_SHARED : lane->unenforced ? LANE_UNENFORCED : LANE_OWN);
     buf_put_block(out, lane->names);
 }
 
@@ -88,10 +90,11 @@ static bool names_are_good(const struct lane_info *lane) {
 
 static struct lane_info read_lane(struct reader *r) {
     struct lane_info lane = {.id = read_u32(r)};
-    uint8_t shared = read_u8(r);
-    lane.shared = shared == 1;
+    uint8_t kind = read_u8(r);
+    lane.shared = kind == LANE_SHARED;
+    lane.unenforced = kind == LANE_UNENFORCED;
     lane.names = read_block(r, TEXT_BLOCK_MAX);
-    r->bad = r->bad || shared > 1 || lane.id == 0 || !names_are_good(&lane);
+    r->bad = r->bad || kind > LANE_UNENFORCED || lane.id == 0 || !names_are_good(&lane);
     return lane;
 }
 
@@ -114,6 +117,14 @@ static bool lanes_are_good(struct view rest) {
         last = lane.id;
     }
     return rest.n == 0;
+}
+
+bool bundle_lane_unenforced(struct view lanes, uint32_t id) {
+    struct lane_info lane;
+    while (bundle_lane(&lanes, &lane))
+        if (lane.id == id)
+            return lane.unenforced;
+    return false;
 }
 
 int bundle_find_lane(const struct bundle *b, uint32_t id, struct lane_info *out) {

@@ -16,6 +16,7 @@ struct lane_info {
     uint32_t id;       /* from 1 */
     bool shared;       /* sandboxes prove who they are by a proxy token */
     struct view names; /* sandbox names, separated by SP; exactly one when not shared */
+    bool unenforced;   /* attached, and nothing forces the sandbox through exeat; not when shared */
 };
 
 struct static_host {
@@ -65,6 +66,8 @@ bool bundle_anchors(struct view *rest, struct view *service, struct view *pem);
 void bundle_put_anchors(struct buf *out, struct view service, struct view pem);
 /* Finds the lane; ERR_MISSING. */
 MUST_USE int bundle_find_lane(const struct bundle *b, uint32_t id, struct lane_info *out);
+/* Whether the lane is there and unenforced; lanes as in a bundle. */
+bool bundle_lane_unenforced(struct view lanes, uint32_t id);
 /* Walks the sandbox names of a lane; start with *rest = lane->names. */
 bool lane_sandbox(struct view *rest, struct view *name);
 

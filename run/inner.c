@@ -10,6 +10,7 @@
 #include "run/signals.h"
 #include "run/talk.h"
 #include "run/trust.h"
+#include "run/variables.h"
 
 #include <errno.h>
 #include <linux/close_range.h>
@@ -31,40 +32,21 @@ static int enter_namespaces(const struct inner_caller *caller) {
     return 0;
 }
 
-static _Noreturn void execute(const struct run_plan *plan) {
-    execvp(plan->argv[0], plan->argv);
-    int why = errno;
-    run_say("%s: %s", plan->argv[0], strerror(why));
-    _exit(why == ENOENT || why == ENOTDIR ? RUN_NOT_FOUND : RUN_NOT_EXECUTED);
-}
-
 static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller) {
     if (enter_namespaces(caller) != 0 || files_enter(plan) != 0 || confine_command() != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, 0);
     sigprocmask(SIG_SETMASK, &caller->signals, NULL);
-    execute(plan);
+    run_execute(plan->argv);
 }
 
 /* ---- its environment ---- */
-
-static bool set_variable(struct view pair) {
-    char *text = strndup((const char *)pair.p, pair.n);
-    /* The environment keeps the text. */
-    return text && putenv(text) == 0;
-}
 
 static int set_environment(struct view blocks) {
     for (size_t i = 0; host_socket_variables[i]; i++)
         unsetenv(host_socket_variables[i]);
     unsetenv("EXEAT_CONFIG");
-    struct reader r = reader_of(blocks);
-    while (r.rest.n > 0) {
-        struct view pair = read_block(&r, TALK_ENVIRONMENT_MAX);
-        if (r.bad || !set_variable(pair))
-            return run_say("the command's environment cannot be made");
-    }
-    return 0;
+    return variables_set(blocks);
 }
 
 static int receive_environment(int s) {

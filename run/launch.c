@@ -35,6 +35,11 @@ static pid_t find_foreground(void) {
     return group == getpgrp() ? group : -1;
 }
 
+void launch_hold(struct launch *l) {
+    signals_hold(&l->signals);
+    l->foreground = find_foreground();
+}
+
 static pid_t clone_into_namespaces(void) {
     const unsigned long flags =
         CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | SIGCHLD;
@@ -54,6 +59,7 @@ static void end_talk(struct launch *l) {
 }
 
 static int receive_listeners(struct launch *l) {
+    l->n_listeners = NETWORK_LISTENERS;
     for (size_t i = 0; i < NETWORK_LISTENERS; i++) {
         l->listeners[i] = talk_receive_fd(l->talk);
         if (l->listeners[i] >= 0)
@@ -72,9 +78,8 @@ int launch_begin(struct launch *l, const struct run_plan *plan) {
         return -1;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return run_say("a socket pair: %s", strerror(errno));
-    signals_hold(&caller.signals);
-    l->signals = caller.signals;
-    l->foreground = find_foreground();
+    launch_hold(l);
+    caller.signals = l->signals;
     l->init = clone_into_namespaces();
     if (l->init == 0) {
         close(ends[0]);
@@ -85,7 +90,9 @@ int launch_begin(struct launch *l, const struct run_plan *plan) {
     close(ends[1]);
     if (l->init < 0) {
         close(l->talk);
-        return run_say("namespaces: %s", refusal_reason("", why));
+        return run_say("namespaces: %s. Without them the command is not run, unless you say "
+                       "--unenforced",
+                       refusal_reason("", why));
     }
     if (receive_listeners(l) == 0)
         return 0;
@@ -109,10 +116,16 @@ static void take_terminal_back(const struct launch *l) {
         tcsetpgrp(STDIN_FILENO, l->foreground);
 }
 
-int launch_wait(struct launch *l, int *status) {
-    while (waitpid(l->init, NULL, WNOHANG) == 0)
+int launch_await(const struct launch *l) {
+    int status = 0;
+    while (waitpid(l->init, &status, WNOHANG) == 0)
         signals_relay(l->init);
     take_terminal_back(l);
+    return status;
+}
+
+int launch_wait(struct launch *l, int *status) {
+    launch_await(l);
     int result = talk_receive_status(l->talk, status);
     close(l->talk);
     return result == 0 ? 0 : -1;

@@ -15,11 +15,13 @@
 #include <sys/types.h>
 
 struct launch {
-    pid_t init;                       /* the sandbox's first process, whose end is the sandbox's */
-    int listeners[NETWORK_LISTENERS]; /* of its network (network.h); the caller's to close */
-    int talk;                         /* with the first process (talk.h) */
-    sigset_t signals;                 /* blocked before */
-    pid_t foreground;                 /* the terminal's process group before, or -1 */
+    pid_t init; /* the sandbox's first process, whose end is the sandbox's */
+    int listeners
+        [NETWORK_LISTENERS]; /* of its network (network.h), from the first; the caller's to close */
+    size_t n_listeners;
+    int talk;         /* with the first process (talk.h) */
+    sigset_t signals; /* blocked before */
+    pid_t foreground; /* the terminal's process group before, or -1 */
 };
 
 /* -1 after saying why not; nothing is left then. */
@@ -30,5 +32,9 @@ int launch_go(struct launch *l, struct view environment);
 int launch_wait(struct launch *l, int *status);
 /* Ends a sandbox whose command was not started. */
 void launch_abandon(struct launch *l);
+
+/* Parts of the above that a command without a sandbox (unenforced.h) has as well: holding signals back; the end of l->init. */
+void launch_hold(struct launch *l);
+int launch_await(const struct launch *l);
 
 #endif

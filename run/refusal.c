@@ -36,6 +36,13 @@ static bool is_filtered(const char *root) {
     return line && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
 }
 
+#define NONE_OF(namespaces)                                                                        \
+    {                                                                                              \
+        "/proc/sys/user/max_" namespaces, 0,                                                       \
+            "the sysctl user.max_" namespaces " is 0; as root: `sysctl -w user.max_" namespaces    \
+            "=10000`"                                                                              \
+    }
+
 /* The rules, in the order in which a system applies them. */
 static const struct rule {
     const char *path;
@@ -45,19 +52,30 @@ static const struct rule {
     {"/proc/sys/kernel/unprivileged_userns_clone", 0,
      "the sysctl kernel.unprivileged_userns_clone is 0; as root: `sysctl -w "
      "kernel.unprivileged_userns_clone=1`"},
-    {"/proc/sys/user/max_user_namespaces", 0,
-     "the sysctl user.max_user_namespaces is 0; as root: `sysctl -w "
-     "user.max_user_namespaces=10000`"},
-    {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1,
-     "AppArmor's rule for unprivileged user namespaces is in force (sysctl "
-     "kernel.apparmor_restrict_unprivileged_userns=1); the profile share/exeat/apparmor/exeat "
-     "permits exeat alone; as root: `apparmor_parser -r` that file"},
+    NONE_OF("user_namespaces"),
+    NONE_OF("net_namespaces"),
+    NONE_OF("mnt_namespaces"),
+    NONE_OF("pid_namespaces"),
+    NONE_OF("ipc_namespaces"),
 };
+
+/* By the profile that we ship: then AppArmor's rule is not what refuses. */
+static bool is_permitted_by_profile(const char *root) {
+    char text[64];
+    read_text(root, "/proc/self/attr/current", text, sizeof text);
+    return strncmp(text, "exeat (", strlen("exeat (")) == 0;
+}
 
 static const char *find_reason(const char *root, int why) {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (number_is(root, rules[i].path, rules[i].refuses))
             return rules[i].sentence;
+    if (number_is(root, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 1) &&
+        !is_permitted_by_profile(root))
+        return "AppArmor's rule for unprivileged user namespaces is in force (sysctl "
+               "kernel.apparmor_restrict_unprivileged_userns=1); the profile "
+               "share/exeat/apparmor/exeat permits exeat alone; as root: `apparmor_parser -r` that "
+               "file";
     if (why == ENOSPC || why == EUSERS)
         return "the limit of user namespaces is reached (sysctl user.max_user_namespaces)";
     if (why == EINVAL)

@@ -15,4 +15,7 @@ enum run_exit {
 /* Prints "exeat: run: ..."; -1, so that a function can end with it. */
 int run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Becomes the command, or says why not and ends as env(1) does. */
+_Noreturn void run_execute(char **argv);
+
 #endif

@@ -83,6 +83,22 @@ def an_attached_sandbox_is_served_until_it_detaches(place):
     assert (added["sandbox"], ended["sandbox"]) == ("a", "a") and "uid %d" % os.getuid() in added["detail"], (added, ended)
 
 
+def what_nothing_forces_through_exeat_is_marked_in_the_status_and_every_record(place):
+    """Listeners in exeatd's own network show that the sandbox is there as well, whatever its launcher says."""
+    before = place.records()[-1]["seq"]
+    with Attached(place, "a") as attached:
+        assert attached.ask().status == 200
+        lane = lane_of(place, "a")
+        shown = {l["sandboxes"]: (l["unenforced"], l["listeners"]) for l in status(place)["lanes"]}
+        assert shown["a"] == (True, ["on this machine"]) and shown["b"][0] is False, shown
+        assert re.search(r"(?m)^%d +no +yes +a " % lane, place.exeat("status")), place.exeat("status")
+    assert wait_for(lambda: any(r["seq"] > before for r in events(place, "lane_ended")))
+    marked = [r for r in place.records() if r["seq"] > before and r.get("lane") == lane]
+    assert {r["origin"].split()[0] for r in marked} == {"parent", "egress", "broker", "ca", "dialer"}, marked
+    assert all(r.get("unenforced") == 1 for r in marked), [r for r in marked if r.get("unenforced") != 1]
+    assert any(r["kind"] == "outcome" and r.get("unenforced") == 1 for r in place.records()), "outcomes are marked"
+
+
 def others_go_on_meanwhile(place):
     before = place.pids()
     with Attached(place, "a") as attached:

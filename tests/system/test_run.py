@@ -896,6 +896,27 @@ def where_namespaces_are_refused_the_rule_is_named(scene):
     assert b"unenforced" not in done.stdout
 
 
+def without_a_sandbox_a_command_runs_only_with_the_word_for_it_and_marked(scene):
+    log = scene.file("unenforced.jsonl")
+    script = """echo "$EXEAT_UNENFORCED $PS1"; curl -sS -o /dev/null -w '%%{http_code}\\n' -H "Authorization: Bearer $DEMO_KEY" \
+        https://api.allowed.test:%d/v1/items; curl -sS https://evil.test/; echo "$DEMO_KEY"; readlink /proc/self/ns/net; kill -TERM $$
+        """ % scene.place.values["port"]
+    done = scene.run("sh", "-c", script, options=["--unenforced", "--log", log], env={"PS1": "me> "})
+    lines = done.stdout.decode().split("\n")
+    assert done.returncode == -signal.SIGTERM, done
+    assert lines[0] == "1 (exeat UNENFORCED) me> " and lines[1] == "200", done
+    assert SECRET not in lines[2] and lines[3] == os.readlink("/proc/self/ns/net"), done
+    assert b"UNENFORCED: there is no sandbox" in done.stderr and b"403" in done.stderr, done
+    records = [json.loads(line) for line in scene.raw([scene.exeat, "log", "--file", log, "--json"]).stdout.splitlines()]
+    os.unlink(log)
+    decisions = [r for r in records if r["kind"] in ("decision", "outcome")]
+    assert len(decisions) >= 3 and all(r.get("unenforced") == 1 for r in decisions), decisions
+    for options in (["--ro", "/"], ["--hide", "/etc"], ["--bind", "/etc"]):
+        done = scene.run("true", options=["--unenforced", *options])
+        assert done.returncode == 125 and b"--unenforced does without" in done.stderr, done
+    assert scene.run("/nowhere", options=["--unenforced"]).returncode == 127
+
+
 def the_trail_is_kept_where_it_is_asked_for(scene):
     log = scene.file("trail.jsonl")
     scene.run("curl", "-sS", "https://evil.example.net/", options=["--log", log])
@@ -945,7 +966,7 @@ def a_running_exeatd_serves_the_sandbox(attached):
     assert text.startswith("from the upstream0\n") and "ConnectionRefusedError" in text, text
     assert b"Bearer " + SECRET.encode() in attached.daemon.upstream.requests[-1]
     record = wait_for(lambda: next((r for r in attached.daemon.records() if r.get("path") == "/v1/items/attached"), None))
-    assert record and record["sandbox"] == "a", record
+    assert record and record["sandbox"] == "a" and "unenforced" not in record, record
 
 
 def two_of_them_do_not_see_each_other(attached):

@@ -178,7 +178,8 @@ static struct view registry_of(const struct got *g) {
 /* A generation with what the broker last sent as registry. */
 static void send_generation(struct world *w) {
     struct bundle bundle = {.policy_file = VIEW("policy"), .policy_text = view_str(policy_text)};
-    struct lane_info one = {1, false, VIEW("worker")}, two = {2, true, VIEW("other idle")};
+    struct lane_info one = {1, false, VIEW("worker"), false},
+                     two = {2, true, VIEW("other idle"), false};
     struct buf lanes, text;
     buf_init(&lanes, 4096);
     buf_init(&text, 1 << 20);

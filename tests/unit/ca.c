@@ -215,7 +215,8 @@ static void send_file(struct world *w, const char *name, struct view content) {
 static void send_generation(struct world *w, uint32_t number, const char *text, uint64_t names) {
     struct buf all, lanes;
     struct bundle b = {.policy_file = VIEW("policy"), .policy_text = view_str(text)};
-    struct lane_info one = {1, false, VIEW("one")}, shared = {2, true, VIEW("two three")};
+    struct lane_info one = {1, false, VIEW("one"), false},
+                     shared = {2, true, VIEW("two three"), false};
     limits_default(&b.limits);
     b.limits.v[LIMIT_NEW_NAMES] = names;
     buf_init(&all, 1 << 20);

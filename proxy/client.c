@@ -57,7 +57,7 @@ static const struct client_row {
     [CLIENT_SOCKS] = {"socks", socks_step, client_drop, socks_late, INPUT_ALL,
                       LIMIT_HANDSHAKE_TIME},
     [CLIENT_DNS] = {"dns", names_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
-    [CLIENT_LOOKUP] = {"lookup", NULL, client_drop, client_drop, INPUT_NOTICE, LIMIT_ASK_TIME},
+    [CLIENT_LOOKUP] = {"lookup", NULL, NULL, client_drop, INPUT_NOTICE, LIMIT_ASK_TIME},
     [CLIENT_OPENING] = {"opening", NULL, client_drop, client_drop, INPUT_NOTICE,
                         LIMIT_HANDSHAKE_TIME},
     [CLIENT_SNIFF] = {"sniff", gate_sniff, client_drop, gate_late, INPUT_ALL, LIMIT_HANDSHAKE_TIME},

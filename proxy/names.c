@@ -128,12 +128,19 @@ int names_found(struct proxy *p, uint32_t id, struct view body) {
 
 /* ---- TCP ---- */
 
+/* Half-closed behind its last question: that was answered. */
+static enum client_step wait_for_question(struct client *c) {
+    if (c->wire.ended)
+        client_shut(c);
+    return STEP_WAIT;
+}
+
 enum client_step names_step(struct client *c, struct view *input) {
     if (input->n < 2)
-        return STEP_WAIT;
+        return wait_for_question(c);
     size_t n = (size_t)input->p[0] << 8 | input->p[1];
     if (n <= QUERY_BYTES_MAX && input->n < 2 + n)
-        return STEP_WAIT;
+        return wait_for_question(c);
     struct view bytes =
         n <= QUERY_BYTES_MAX ? view_slice(*input, 2, 2 + n) : (struct view){NULL, 0};
     struct asking *a = ask(c->proxy, bytes, view_str(c->peer), view_str(c->meant), true);

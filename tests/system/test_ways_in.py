@@ -398,6 +398,11 @@ def tcp_questions_may_follow_each_other(w):
             data += stream.recv(4096)
         stream.sendall(struct.pack(">H", len(asked))[1:] + asked)
         assert stream.recv(4096)[2:4] == b"\x12\x34"
+    for rest in (b"", b"\0", struct.pack(">H", len(asked)) + asked):
+        with w.net.connect(ANYWHERE, 53) as stream:
+            stream.sendall(struct.pack(">H", len(asked)) + asked + rest)
+            stream.shutdown(socket.SHUT_WR)
+            assert read_all(stream).count(b"\x12\x34") == (2 if len(rest) > 1 else 1), rest
     with w.net.connect(ANYWHERE, 53) as stream:
         stream.sendall(b"\xff\xff" + bytes(64))
         assert read_all(stream) == b""

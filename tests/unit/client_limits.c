@@ -450,7 +450,7 @@ static void rx_04_datagrams_wait_for_a_full_lane_without_a_busy_loop(void **stat
     int fds[2];
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
-    world_start(w, &(struct proxy_listener){fds[0], WAY_DNS_UDP}, 1);
+    world_start(w, &(struct proxy_listener){.fd = fds[0], .way = WAY_DNS_UDP}, 1);
     int events = event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED);
     for (; !proxy_lane_full(w->proxy); pieces++)
         channel_send(w->proxy->lane, LANE_BODY, 1, 1, view_of(piece, sizeof piece));
@@ -495,7 +495,7 @@ static void rs_07_a_cut_without_framing_is_a_reset(void **state) {
     assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(listen(listener, 4), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
-    world_start(w, &(struct proxy_listener){listener, WAY_EXPLICIT}, 1);
+    world_start(w, &(struct proxy_listener){.fd = listener, .way = WAY_EXPLICIT}, 1);
     proxy_open(w->proxy);
     assert_int_equal(connect(fd, (struct sockaddr *)&at, sizeof at), 0);
     assert_int_equal(fcntl(fd, F_SETFL, O_NONBLOCK), 0);

@@ -90,6 +90,14 @@ static void test_writers_write_nothing_that_breaks_the_form(void **state) {
                             view_str(cases[i].host), &fields, FRAMING_NONE, 0, true);
         assert_false(buf_ok(&out));
     }
+    /* A refusal's line stands in the status line as well. */
+    struct answer_head refusal = {
+        .status = 403,
+        .framing = FRAMING_LENGTH,
+        .fields = {.n = 1, .at = {{VIEW(REFUSAL_FIELD), VIEW("No\r\nset-cookie: a=b")}}}};
+    buf_reset(&out);
+    http1_write_answer(&out, &refusal, true);
+    assert_false(buf_ok(&out));
     buf_free(&out);
 }
 

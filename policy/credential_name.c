@@ -45,6 +45,7 @@ static const struct row rows[] = {
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xatlassiantoken")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("mcpsessionid")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("npmsession")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("kubectlsession")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xclaudecodesessionid")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("sessionid")}, /* a conversation's, from Codex */
     {HEADER, BEGIN, CREDENTIAL_NONE, LETTERS("secwebsocket")},

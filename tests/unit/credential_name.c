@@ -94,6 +94,7 @@ static void ordinary_fields_are_none(void **state) {
         "X-Stainless-Retry-Count",
         "X-Stainless-Runtime-Version",
         "npm-session",
+        "Kubectl-Session",
         "npm-command",
         "Sec-WebSocket-Key",
         "Sec-WebSocket-Key1",

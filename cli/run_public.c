@@ -1,5 +1,6 @@
 #include "cli/run_public.h"
 
+#include "cli/nss_store.h"
 #include "run/plan.h"
 #include "run/say.h"
 
@@ -27,5 +28,8 @@ int run_public_write(const char *folder, const char *seen, struct view ca,
     if (dir >= 0)
         close(dir);
     public_roots_free(roots);
-    return result == 0 ? 0 : run_say("%s: %s", folder, why);
+    if (result != 0)
+        return run_say("%s: %s", folder, why);
+    nss_store_make(folder, ca);
+    return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * The public files (public.h) of one sandbox, in the folder `public` of its directory, which the sandbox sees at
- * RUN_PUBLIC.
+ * The public files (public.h, nss_store.h) of one sandbox, in the folder `public` of its directory, which the sandbox
+ * sees at RUN_PUBLIC.
  */
 #ifndef CLI_RUN_PUBLIC_H
 #define CLI_RUN_PUBLIC_H

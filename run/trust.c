@@ -1,15 +1,20 @@
 #include "run/trust.h"
 
+#include "base/file.h"
 #include "run/covers.h"
 #include "run/say.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { NSS_FILE_MAX = 1 << 20 };
 
 /* What the systems have, and what is shown there. */
 static const struct root_file {
@@ -65,11 +70,58 @@ static int trust_nobody_else(void) {
     return 0;
 }
 
+/* ---- NSS ---- */
+
+static int copy_file(const char *name, const char *to_folder) {
+    char from[PATH_MAX], to[PATH_MAX + NAME_MAX];
+    struct buf content;
+    snprintf(from, sizeof from, RUN_PUBLIC "/nssdb/%s", name);
+    snprintf(to, sizeof to, "%s/%s", to_folder, name);
+    buf_init(&content, NSS_FILE_MAX);
+    int in = open(from, O_RDONLY | O_CLOEXEC);
+    int result = in < 0 ? ERR_SYSTEM : file_read(in, NSS_FILE_MAX, &content);
+    int out = result == 0 ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    if (result == 0)
+        result = out < 0 ? ERR_SYSTEM : file_write(out, buf_view(&content));
+    if (out >= 0)
+        close(out);
+    buf_free(&content);
+    return result;
+}
+
+/* A folder of that name, which is made where there is none; false where that cannot be, and where it is a link. */
+static bool is_place(const char *path) {
+    struct stat st;
+    return (mkdir(path, 0700) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
+           S_ISDIR(st.st_mode);
+}
+
+/* Where programs that use NSS look, whoever their user is. */
+static bool find_nss_place(char out[PATH_MAX]) {
+    char parent[PATH_MAX];
+    const char *home = getenv("HOME");
+    return home && home[0] == '/' && snprintf(parent, sizeof parent, "%s/.pki", home) < PATH_MAX &&
+           snprintf(out, PATH_MAX, "%s/nssdb", parent) < PATH_MAX && is_place(parent) &&
+           is_place(out);
+}
+
+/* Its users write to theirs, and do without one that they cannot write to. */
+static int trust_nss(void) {
+    static const char *const files[] = {"cert9.db", "key4.db", "pkcs11.txt"};
+    char place[PATH_MAX];
+    if (access(RUN_PUBLIC "/nssdb/cert9.db", F_OK) != 0 || !find_nss_place(place))
+        return 0;
+    int result = cover_folder(place, 0700) == 0 ? 0 : ERR_SYSTEM;
+    for (size_t i = 0; i < sizeof files / sizeof *files && result == 0; i++)
+        result = copy_file(files[i], place);
+    return result == 0 ? 0 : run_say("%s of its own: %s", place, err_why(result));
+}
+
 int trust_show(const struct run_plan *plan) {
     if (plan->strict_trust && trust_nobody_else() != 0)
         return -1;
     for (size_t i = 0; i < N_ROOT_FILES; i++)
         if (trust_at(&root_files[i]) != 0)
             return -1;
-    return 0;
+    return trust_nss();
 }

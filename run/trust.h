@@ -1,6 +1,7 @@
 /*
  * Which roots programs trust that read no variable of ours: the files in RUN_PUBLIC are shown wherever
- * the system's own bundles are, and, for strict trust, nothing else where those are.
+ * the system's own bundles are, and, for strict trust, nothing else where those are. A copy of its NSS database, if it
+ * has one, is in place of the user's, and is gone with the sandbox.
  */
 #ifndef RUN_TRUST_H
 #define RUN_TRUST_H

@@ -635,6 +635,32 @@ def java_trusts_us_without_being_told(scene):
     assert text == "200\n", text
 
 
+def an_nss_database_of_the_sandbox_trusts_us(scene):
+    """In place of the user's own, which the command neither sees nor changes; writable, since browsers want that."""
+    if not os.access("/usr/bin/certutil", os.X_OK):
+        raise Skip("there is no certutil (libnss3-tools)")
+    folder = os.path.join(scene.home, ".pki")
+    script = 'cd "$HOME/.pki/nssdb" && ls && certutil -L -d sql:. && certutil -D -d sql:. -n exeat-1 && echo removed'
+    try:
+        for theirs in ([], ["own.txt"]):
+            text = scene.output("sh", "-c", script)
+            assert text.startswith("cert9.db\nkey4.db\npkcs11.txt\n") and re.search(r"^exeat-1 +C,,", text, re.M), text
+            assert text.endswith("removed\n") and os.listdir(folder + "/nssdb") == theirs, (text, os.listdir(folder + "/nssdb"))
+            scene.write("home/.pki/nssdb/own.txt", "")
+    finally:
+        shutil.rmtree(folder)
+
+
+def an_nss_database_covers_nothing_that_a_link_leads_to(scene):
+    link = os.path.join(scene.home, ".pki")
+    os.symlink(scene.make(scene.file("linked")), link)
+    try:
+        assert scene.output("ls", "-A", scene.file("linked")) == "" and os.listdir(scene.file("linked")) == []
+    finally:
+        os.unlink(link)
+        os.rmdir(scene.file("linked"))
+
+
 def paths_are_read_only_hidden_and_shown_as_asked(scene):
     scene.make(scene.file("tree"))
     scene.make(scene.file("tree/inner"))

@@ -745,8 +745,6 @@ def the_exit_status_is_the_commands(scene):
 
 
 def signals_reach_the_command(scene):
-    # A shell cannot trap what was ignored when it began, as under nohup.
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     script = "trap 'echo %s; exit 3' %s; echo go; while :; do sleep 0.05; done"
     for name in ("TERM", "HUP", "USR1", "INT"):
         with scene.going(script % (name, name)) as process:
@@ -1054,6 +1052,9 @@ def refusal(user):
 
 
 def main():
+    # A shell cannot trap what was ignored when it began, as under nohup and in the background.
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)
     tests, attaching = ([f for f in globals().values() if getattr(f, "__code__", None) and f.__code__.co_argcount == 1
                          and f.__code__.co_varnames[0] == subject] for subject in ("scene", "attached"))
     report = Report()

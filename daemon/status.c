@@ -29,20 +29,49 @@ static void put_trouble(const struct process *of, struct buf *out) {
                   VIEW("does not run, and what needs it is refused: the daemon's log tells why"));
 }
 
-static void put_process(const struct process *of, struct buf *out) {
+static const char *state_name(const struct process *of) {
     static const char *const states[] = {"down", "asleep", "starting", "up", "ending"};
+    return states[of->state];
+}
+
+static void put_process(const struct process *of, struct buf *out) {
     buf_put_str(out, "{");
     /* What it says of itself first: what the parent knows comes later and counts. */
     buf_put(out, buf_view(&of->status));
     json_put_text(out, "role", view_str(role_name(of->role)));
     if (of->lane)
         json_put_number(out, "lane", of->lane);
-    json_put_text(out, "state", view_str(states[of->state]));
+    json_put_text(out, "state", view_str(state_name(of)));
     json_put_number(out, "pid", process_runs(of) ? (uint64_t)of->pid : 0);
     json_put_number(out, "restarts", of->restarts);
     if (of->role != ROLE_CONTROL)
         json_put_number(out, "generation", of->generation);
     put_trouble(of, out);
+    buf_put_str(out, "}");
+}
+
+/* Of what its proxy says of itself; 0: nothing. */
+static uint64_t courier_pid(const struct process *proxy) {
+    struct view key = VIEW("\"courier_pid\":"), said = buf_view(&proxy->status);
+    uint64_t pid = 0;
+    size_t n = 0;
+    said = view_skip(said, view_search(said, key) + key.n);
+    while (n < said.n && is_digit(said.p[n]))
+        n++;
+    return process_runs(proxy) && view_number(view_head(said, n), INT32_MAX, &pid) == 0 ? pid : 0;
+}
+
+/* A courier is its proxy's child, and lives and dies with it. */
+static void put_courier(const struct process *proxy, struct buf *out) {
+    if (proxy->role != ROLE_PROXY || !strchr(proxy->ways, '0' + WAY_DNS_UDP))
+        return;
+    buf_put_str(out, ",{");
+    json_put_text(out, "role", view_str(role_name(ROLE_COURIER)));
+    json_put_number(out, "lane", proxy->lane);
+    json_put_text(out, "state", view_str(state_name(proxy)));
+    json_put_number(out, "pid", courier_pid(proxy));
+    json_put_number(out, "restarts", proxy->restarts);
+    put_trouble(proxy, out);
     buf_put_str(out, "}");
 }
 
@@ -93,6 +122,7 @@ static void put_status(const struct parent *p, struct buf *out) {
             continue;
         buf_put_str(out, first ? "" : ",");
         put_process(of, out);
+        put_courier(of, out);
         first = false;
     }
     buf_put_str(out, "]}");

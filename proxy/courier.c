@@ -217,12 +217,13 @@ static int run(const struct role_args *args, struct route *routes, size_t n, pid
     return loop_run(l) == 0 ? 0 : 1;
 }
 
-int courier_start(const struct role_args *args, struct proxy_listener *listeners) {
+int courier_start(const struct role_args *args, struct proxy_listener *listeners, pid_t *courier) {
     struct route *routes = NULL;
     size_t n = 0;
     pid_t self = getpid();
     for (size_t i = 0; i < args->listeners; i++)
         n += listeners[i].way == WAY_DNS_UDP;
+    *courier = 0;
     if (n == 0)
         return 0;
     routes = n <= ROUTES_MAX ? calloc(n, sizeof *routes) : NULL;
@@ -250,5 +251,6 @@ int courier_start(const struct role_args *args, struct proxy_listener *listeners
         close(routes[i].proxy);
     }
     free(routes);
+    *courier = pid;
     return pid > 0 ? 0 : ERR_SYSTEM;
 }

@@ -15,6 +15,8 @@
 
 #include "proxy/proxy.h"
 
+#include <sys/types.h>
+
 enum {
     COURIER_DATAGRAM_MAX = 1232, /* longer ones are not carried */
     COURIER_PACKET_MAX = COURIER_DATAGRAM_MAX + 256,
@@ -23,8 +25,9 @@ enum {
 
 /*
  * Starts one, if one of the listeners is WAY_DNS_UDP, whose fd becomes our end of the channel. Before threads,
- * and before rights_enter. ERR_SYSTEM.
+ * and before rights_enter. *courier: its process, 0: none is needed. ERR_SYSTEM.
  */
-MUST_USE int courier_start(const struct role_args *args, struct proxy_listener *listeners);
+MUST_USE int courier_start(const struct role_args *args, struct proxy_listener *listeners,
+                           pid_t *courier);
 
 #endif

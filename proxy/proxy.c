@@ -1,6 +1,7 @@
 #include "proxy/proxy.h"
 
 #include "base/child.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/rights.h"
 #include "http/http1.h"
@@ -208,6 +209,7 @@ void proxy_status(const struct proxy *p, struct buf *out) {
 struct process {
     struct proxy *proxy;
     const struct role_args *args;
+    pid_t courier; /* 0: there is none */
     struct limits next;
 };
 
@@ -238,6 +240,8 @@ static void on_stop(void *ctx) {
 static void on_status(void *ctx, struct buf *out) {
     struct process *s = ctx;
     proxy_status(s->proxy, out);
+    if (s->courier > 0)
+        json_put_number(out, "courier_pid", (uint64_t)s->courier);
 }
 
 static const struct child_ops ops = {
@@ -248,8 +252,8 @@ static const struct child_ops ops = {
 };
 
 static int serve(struct loop *l, struct tls_server *server, const struct role_args *args,
-                 const struct proxy_listener *listeners) {
-    struct process s = {.args = args};
+                 const struct proxy_listener *listeners, pid_t courier) {
+    struct process s = {.args = args, .courier = courier};
     limits_default(&s.next);
     s.proxy = proxy_new(l, server, LANE_FD, listeners, args->listeners, &s.next);
     struct child *parent = s.proxy ? child_new(l, args, &ops, &s) : NULL;
@@ -292,8 +296,9 @@ int proxy_main(const struct role_args *args) {
         return 1;
     }
     struct proxy_listener listeners[LISTENERS_MAX];
+    pid_t courier;
     /* Before this process holds anything of its own, and narrows itself. */
-    if (!find_listeners(args, listeners) || courier_start(args, listeners) != 0) {
+    if (!find_listeners(args, listeners) || courier_start(args, listeners, &courier) != 0) {
         log_fatal("the listeners are not usable");
         return 1;
     }
@@ -308,7 +313,7 @@ int proxy_main(const struct role_args *args) {
     }
     proxy_hostile_narrowed(args);
     struct loop *l = loop_new();
-    int result = l ? serve(l, server, args, listeners) : 1;
+    int result = l ? serve(l, server, args, listeners, courier) : 1;
     loop_free(l);
     tls_server_free(server);
     return result;

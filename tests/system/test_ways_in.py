@@ -444,6 +444,7 @@ def ranges_that_become_smaller_hold_all_that_is_given_out(w):
 def ad_05_the_lane_comes_again_when_its_courier_dies(w):
     proxy = next(pid for (role, lane), pid in w.pids().items() if role == "proxy" and has_child(pid))
     courier = has_child(proxy)
+    assert w.pids().get(("courier", lane_of(w, proxy))) == courier, "the status has no row for it"
     with open("/proc/%d/status" % courier) as f:
         assert "Seccomp:\t2" in f.read(), "the courier is not narrowed"
     os.kill(courier, 9)

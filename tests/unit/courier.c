@@ -26,6 +26,7 @@ struct world {
     struct proxy_listener listener; /* our end, once it is there */
     struct sockaddr_in at;
     int asker, other;
+    pid_t courier;
 };
 
 static int datagrams(struct sockaddr_in *at) {
@@ -45,7 +46,7 @@ static int setup(void **state) {
     w.asker = datagrams(&own);
     w.other = datagrams(&own);
     assert_int_equal(connect(w.asker, (struct sockaddr *)&w.at, sizeof w.at), 0);
-    assert_int_equal(courier_start(&args, &w.listener), 0);
+    assert_int_equal(courier_start(&args, &w.listener, &w.courier), 0);
     *state = &w;
     return 0;
 }
@@ -55,7 +56,7 @@ static int teardown(void **state) {
     struct world *w = *state;
     int status;
     close(w->listener.fd);
-    assert_true(waitpid(-1, &status, 0) > 0);
+    assert_int_equal(waitpid(w->courier, &status, 0), w->courier);
     assert_true(WIFEXITED(status));
     close(w->asker);
     close(w->other);

@@ -218,6 +218,7 @@ static void guest_refuse(struct guest *g, int code, const char *why) {
     attach_refusals_note(&g->owner->refusals, g->uid, g->sandbox, why);
     if (attach_send_answer(g->fd, &answer) != 0)
         log_debug("a launcher that was turned away did not listen");
+    front_drain(g->fd);
     guest_free(g);
 }
 

@@ -211,6 +211,7 @@ static void turn_away(int fd, int code, struct view text) {
     if (write(fd, v.p, v.n) < 0)
         log_debug("a client that was turned away did not listen");
     buf_free(&b);
+    front_drain(fd);
     close(fd);
 }
 

@@ -26,6 +26,14 @@ bool front_is_elsewhere(const struct front *f, int fd) {
     return peer_namespace(fd) != f->home;
 }
 
+void front_drain(int fd) {
+    enum { PACKETS_MAX = 64 };
+    uint8_t rest[4096];
+    /* Descriptors in them have nowhere to go, and are closed by the kernel. */
+    for (int i = 0; i < PACKETS_MAX && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
+        continue;
+}
+
 /* ---- broker ---- */
 
 static int take_done(void *ctx, struct channel *ch, struct message *m) {

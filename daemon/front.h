@@ -40,6 +40,12 @@ void front_free(struct front *f);
 /* True for a client in another network namespace, which is where sandboxes are. */
 bool front_is_elsewhere(const struct front *f, int fd);
 
+/*
+ * Takes what a client that is turned away has sent and nobody reads, before its socket is closed: else the kernel
+ * tells it of a reset, and some read no further than that.
+ */
+void front_drain(int fd);
+
 /* For child's ops; ctx is the owner. */
 int front_on_peer(void *ctx, enum role role, uint32_t lane, struct view name, int fd);
 void front_on_peer_gone(void *ctx, enum role role, uint32_t lane);

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import socket
 import struct
 import time
@@ -83,7 +84,7 @@ def an_attached_sandbox_is_served_until_it_detaches(place):
     assert (added["sandbox"], ended["sandbox"]) == ("a", "a") and "uid %d" % os.getuid() in added["detail"], (added, ended)
 
 
-def what_nothing_forces_through_exeat_is_marked_in_the_status_and_every_record(place):
+def a_sandbox_that_nothing_forces_is_marked_in_the_status_and_every_record(place):
     """Listeners in exeatd's own network show that the sandbox is there as well, whatever its launcher says."""
     before = place.records()[-1]["seq"]
     with Attached(place, "a") as attached:
@@ -291,6 +292,21 @@ def nonsense_is_refused_and_leaves_nothing_behind(place):
         s.close()
     after = settled()
     assert after == before and role(place, "attach") == pid, (before, after)
+
+
+def the_reason_comes_to_a_launcher_before_any_reset(place):
+    """Also when it said more than anybody reads, which the kernel tells as a reset."""
+    pid = role(place, "attach")
+    stream = connect(place.path("attach.sock"))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            send(stream, request("no/name", (EXPLICIT,)), [listener])
+            send(stream, request("no/name", (EXPLICIT,)), [listener])
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert "no sandbox has such a name" in refusal(lambda: receive(stream))
+    stream.close()
 
 
 def who_speaks_after_the_answer_is_detached(place):

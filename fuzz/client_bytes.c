@@ -132,12 +132,18 @@ static void turns(int n) {
     }
 }
 
-static void send_bytes(struct proxy *p, enum way_in way, struct view v, size_t piece) {
+enum { RELAYED = 3 /* of ways: by a relay, to an explicit listener */ };
+
+static void send_bytes(struct proxy *p, uint8_t way, struct view v, size_t piece) {
+    static const enum way_in ways[] = {WAY_EXPLICIT, WAY_TRANSPARENT, WAY_DNS_TCP};
     int fds[2];
     char sink[4096];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds) != 0)
         abort();
-    proxy_take(p, fds[0], way, "127.0.0.1:1", way == WAY_EXPLICIT ? "" : "192.0.2.1:443");
+    if (way == RELAYED)
+        proxy_take_relayed(p, fds[0], "127.0.0.1:1");
+    else
+        proxy_take(p, fds[0], ways[way], "127.0.0.1:1", way == 0 ? "" : "192.0.2.1:443");
     for (; v.n > 0; v = view_skip(v, piece)) {
         struct view now = view_head(v, piece);
         if (write(fds[1], now.p, now.n) < 0)
@@ -173,9 +179,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         channel_new(loop, lane[1], rules, sizeof rules / sizeof *rules, 0, on_closed, NULL);
     if (!p || !egress)
         abort();
-    static const enum way_in ways[] = {WAY_EXPLICIT, WAY_TRANSPARENT, WAY_DNS_TCP, WAY_EXPLICIT};
     size_t piece = data[0] & 63 ? data[0] & 63 : 4096;
-    send_bytes(p, ways[data[0] >> 6], view_of(data + 1, size - 1), piece);
+    send_bytes(p, data[0] >> 6, view_of(data + 1, size - 1), piece);
     proxy_sweep(p, loop_now(loop) + UINT64_C(700000) * 1000000000);
     turns(2);
     if (p->n_clients > 0) {

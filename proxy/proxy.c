@@ -11,6 +11,7 @@
 #include "proxy/door.h"
 #include "proxy/hear.h"
 #include "proxy/hostile.h"
+#include "proxy/intake.h"
 #include "proxy/names.h"
 #include "proxy/relay.h"
 
@@ -181,6 +182,13 @@ void proxy_limit(struct proxy *p, const struct limits *limits) {
 void proxy_take(struct proxy *p, int fd, enum way_in way, const char *peer, const char *meant) {
     evutil_make_socket_nonblocking(fd);
     client_new(p, fd, way, peer, meant);
+}
+
+void proxy_take_relayed(struct proxy *p, int fd, const char *peer) {
+    evutil_make_socket_nonblocking(fd);
+    struct client *c = client_new(p, fd, WAY_EXPLICIT, peer, "");
+    if (c)
+        intake_admit(c, ADMITTED_RELAY);
 }
 
 void proxy_stop(struct proxy *p) {

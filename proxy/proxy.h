@@ -55,6 +55,8 @@ void proxy_stop(struct proxy *p);
  * address that a transparent client connected to, else "".
  */
 void proxy_take(struct proxy *p, int fd, enum way_in way, const char *peer, const char *meant);
+/* The same from a relay, which must send a PROXY header first. */
+void proxy_take_relayed(struct proxy *p, int fd, const char *peer);
 /* Ends what is over its time at `now` (nanoseconds of loop_now); a timer calls it each second. */
 void proxy_sweep(struct proxy *p, uint64_t now);
 /* JSON members: connections, exchanges, tunnels, leaves. */

@@ -186,6 +186,13 @@ __attribute__((unused)) static int client_dial_at(struct world *w, enum way_in w
     return fds[1];
 }
 
+__attribute__((unused)) static int relay_dial(struct world *w) {
+    int fds[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds), 0);
+    proxy_take_relayed(w->proxy, fds[0], "127.0.0.1:4711");
+    return fds[1];
+}
+
 static int client_dial(struct world *w) {
     return client_dial_at(w, WAY_EXPLICIT, "");
 }

@@ -1,17 +1,15 @@
 #include "tests/unit/log_folder.h"
+#include "tests/unit/parent_part.h"
 
 #include "audit/audit.h"
 #include "audit/record.h"
-#include "base/child.h"
 #include "base/log.h"
 #include "base/rights.h"
-#include "policy/bundle.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -95,26 +93,6 @@ static const struct channel_rule rules[] = {
     {ROLE_HEAD, 0, 1024, on_head, "head"},
 };
 
-/* Turns the loop until the condition holds, for at most ten seconds. */
-#define WAIT_FOR(w, condition)                                                                     \
-    do {                                                                                           \
-        for (int turns_ = 0; !(condition) && turns_ < 10000; turns_++)                             \
-            world_turn(w);                                                                         \
-        assert_true(condition);                                                                    \
-    } while (0)
-
-static void on_tick(evutil_socket_t fd, short what, void *ctx) {
-    (void)fd;
-    (void)what;
-    (void)ctx;
-}
-
-static void world_turn(struct world *w) {
-    struct timeval ms = {0, 1000};
-    event_base_once(loop_base(w->loop), -1, EV_TIMEOUT, on_tick, NULL, &ms);
-    assert_int_equal(loop_turn(w->loop), 0);
-}
-
 static void world_start(struct world *w, rlim_t file_size) {
     int fds[2];
     assert_int_equal(channel_pair(fds), 0);
@@ -139,7 +117,7 @@ static void world_start(struct world *w, rlim_t file_size) {
     }
     close(fds[1]);
     w->channel = channel_new(w->loop, fds[0], rules, sizeof rules / sizeof *rules, 0, on_closed, w);
-    WAIT_FOR(w, w->up);
+    WAIT_FOR(w->loop, w->up);
 }
 
 static void world_open(struct world *w) {
@@ -191,14 +169,8 @@ static void producer_open(struct producer *p, const char *name, uint32_t lane, u
 }
 
 static void producer_join(struct producer *p, struct world *w) {
-    struct buf b;
-    buf_init(&b, 256);
-    buf_put_u8(&b, (uint8_t)p->role);
-    buf_put_u32(&b, p->lane);
-    buf_put_block(&b, view_str(p->name));
-    channel_send_fd(w->channel, PARENT_PEER, 0, 0, buf_view(&b), dup(p->reader));
-    buf_free(&b);
-    world_turn(w);
+    parent_sends_peer(w->channel, p->role, p->lane, view_str(p->name), dup(p->reader));
+    parent_turn(w->loop);
 }
 
 static int producer_write(struct producer *p, const char *host) {
@@ -215,22 +187,15 @@ static void producer_close(struct producer *p) {
 
 /* ---- what the parent sends ---- */
 
-static void send_generation(struct world *w, uint32_t number, bool durable, uint64_t file_bytes) {
-    struct buf text;
+static void use_generation(struct world *w, uint32_t number, bool durable, uint64_t file_bytes) {
     struct bundle b = {.policy_file = VIEW("policy"), .audit_durable = durable};
     limits_default(&b.limits);
     b.limits.v[LIMIT_AUDIT_FILE] = file_bytes;
-    buf_init(&text, 1 << 20);
-    bundle_write(&b, &text);
-    assert_true(buf_ok(&text));
-    int fd = memfd_create("generation", 0);
-    assert_int_equal(write(fd, buf_view(&text).p, buf_len(&text)), buf_len(&text));
-    buf_free(&text);
     w->ready = false;
-    channel_send_fd(w->channel, PARENT_GENERATION, 0, number, (struct view){NULL, 0}, fd);
-    WAIT_FOR(w, w->ready);
+    parent_sends_generation(w->channel, number, &b);
+    WAIT_FOR(w->loop, w->ready);
     channel_send(w->channel, PARENT_COMMIT, 0, number, (struct view){NULL, 0});
-    world_turn(w);
+    parent_turn(w->loop);
 }
 
 /* ---- tests ---- */
@@ -248,11 +213,11 @@ static void records_of_producers_reach_the_disk(void **state) {
     producer_join(&b, &w);
     for (int i = 0; i < 1000; i++) {
         while (producer_write(&a, "one.example") != 0)
-            world_turn(&w);
+            parent_turn(w.loop);
         while (producer_write(&b, "two.example") != 0)
-            world_turn(&w);
+            parent_turn(w.loop);
     }
-    WAIT_FOR(&w, lines_with(w.dir, ".example") == 2001);
+    WAIT_FOR(w.loop, lines_with(w.dir, ".example") == 2001);
     world_stop(&w);
     assert_lines(w.dir, "\"event\":\"stopped\"", 1);
     assert_lines(w.dir, "\"event\":\"gap\"", 0);
@@ -273,13 +238,13 @@ static void ad_05_a_killed_audit_is_continued_without_a_gap(void **state) {
     producer_join(&a, &w);
     for (int i = 0; i < 10; i++)
         assert_int_equal(producer_write(&a, "first.example"), 0);
-    WAIT_FOR(&w, lines_with(w.dir, "first.example") == 10);
+    WAIT_FOR(w.loop, lines_with(w.dir, "first.example") == 10);
     world_kill(&w);
     for (int i = 0; i < 10; i++)
         assert_int_equal(producer_write(&a, "meanwhile.example"), 0); /* the kernel holds them */
     world_start(&w, 0);
     producer_join(&a, &w);
-    WAIT_FOR(&w, lines_with(w.dir, "meanwhile.example") == 10);
+    WAIT_FOR(w.loop, lines_with(w.dir, "meanwhile.example") == 10);
     world_stop(&w);
     assert_lines(w.dir, "\"event\":\"gap\"", 0);
     must_be_good(w.dir);
@@ -303,7 +268,7 @@ static void ad_05_kills_under_load_lose_and_repeat_nothing(void **state) {
         int n = rand() % 3000;
         for (int i = 0; i < n; i++) {
             while (producer_write(&a, "load.example") != 0)
-                world_turn(&w);
+                parent_turn(w.loop);
             written++;
             if (rand() % 500 == 0) { /* its successor writes to the same socket */
                 int fd = dup(audit_writer_fd(a.writer));
@@ -316,7 +281,7 @@ static void ad_05_kills_under_load_lose_and_repeat_nothing(void **state) {
     world_start(&w, 0);
     producer_join(&a, &w);
     assert_int_equal(producer_write(&a, "last.example"), 0);
-    WAIT_FOR(&w, lines_with(w.dir, "last.example") == 1);
+    WAIT_FOR(w.loop, lines_with(w.dir, "last.example") == 1);
     world_stop(&w);
     must_be_good(w.dir);
     assert_lines(w.dir, "load.example", written);
@@ -352,11 +317,11 @@ static void a_producer_that_breaks_the_contract_is_dropped_and_the_others_go_on(
             assert_int_equal(audit_write(other, &bad.record), 0);
             audit_writer_free(other);
         }
-        WAIT_FOR(&w, w.bad_peers == i + 1);
+        WAIT_FOR(w.loop, w.bad_peers == i + 1);
         producer_close(&bad);
     }
     assert_int_equal(producer_write(&good, "good.example"), 0);
-    WAIT_FOR(&w, lines_with(w.dir, "good.example") == 1);
+    WAIT_FOR(w.loop, lines_with(w.dir, "good.example") == 1);
     assert_lines(w.dir, "\"event\":\"bad_producer\"", 4);
     world_stop(&w);
     must_be_good(w.dir);
@@ -368,7 +333,7 @@ static enum audit_notice_kind next_notice(struct world *w, struct producer *p, u
     struct audit_notice n = {0};
     int result;
     for (int i = 0; (result = audit_writer_read(p->writer, &n)) == ERR_AGAIN && i < 10000; i++)
-        world_turn(w);
+        parent_turn(w->loop);
     assert_int_equal(result, 0);
     if (number)
         *number = n.number;
@@ -400,7 +365,7 @@ static void au_01_a_full_disk_stops_producers_and_heals_without_loss(void **stat
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
     assert_int_equal(producer_write(&a, "disk.example"), 0);
-    WAIT_FOR(&w, lines_with(w.dir, "disk.example") == 1);
+    WAIT_FOR(w.loop, lines_with(w.dir, "disk.example") == 1);
     assert_int_equal(fstatat(w.dir, SEGMENT_CURRENT, &st, 0), 0);
     set_file_limit(&w, (rlim_t)st.st_size + 100);
     assert_int_equal(producer_write(&a, "disk.example"), 0);
@@ -420,7 +385,7 @@ static void au_01_a_full_disk_stops_producers_and_heals_without_loss(void **stat
     wait_for_up(&w, &a);
     assert_true(audit_writer_usable(a.writer));
     wait_for_up(&w, &late);
-    WAIT_FOR(&w, lines_with(w.dir, "disk.example") == written);
+    WAIT_FOR(w.loop, lines_with(w.dir, "disk.example") == written);
     world_stop(&w);
     assert_lines(w.dir, "\"event\":\"was_down\"", 1);
     assert_lines(w.dir, "\"event\":\"gap\"", 0);
@@ -447,7 +412,7 @@ static void au_01_a_log_that_cannot_be_opened_is_tried_again(void **state) {
     audit_writer_free(again.writer);
     set_file_limit(&w, 0);
     wait_for_up(&w, &a);
-    WAIT_FOR(&w, lines_with(w.dir, "late.example") == 1);
+    WAIT_FOR(w.loop, lines_with(w.dir, "late.example") == 1);
     world_stop(&w);
     must_be_good(w.dir);
     producer_close(&a);
@@ -481,12 +446,12 @@ static void au_01_a_tiny_file_system_fills_and_heals_without_loss(void **state) 
     while (poll(&news, 1, 0) == 0) {
         if (producer_write(&a, "tiny.example") == 0)
             written++;
-        world_turn(&w);
+        parent_turn(w.loop);
     }
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_DOWN);
     assert_int_equal(unlink(ballast), 0);
     wait_for_up(&w, &a);
-    WAIT_FOR(&w, lines_with(w.dir, "tiny.example") == written);
+    WAIT_FOR(w.loop, lines_with(w.dir, "tiny.example") == written);
     world_stop(&w);
     must_be_good(w.dir);
     producer_close(&a);
@@ -503,7 +468,7 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     uint64_t number = 0;
     world_open(&w);
     world_start(&w, 0);
-    send_generation(&w, 1, true, 64 << 20);
+    use_generation(&w, 1, true, 64 << 20);
     producer_open(&a, "egress 1", 1, 11);
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
@@ -516,7 +481,7 @@ static void durable_audit_tells_what_is_on_the_disk(void **state) {
     /* A successor tells what its predecessor did not get to tell. */
     world_kill(&w);
     world_start(&w, 0);
-    send_generation(&w, 1, true, 64 << 20);
+    use_generation(&w, 1, true, 64 << 20);
     producer_join(&a, &w);
     assert_int_equal(next_notice(&w, &a, NULL), AUDIT_UP);
     assert_int_equal(next_notice(&w, &a, &number), AUDIT_DURABLE);
@@ -535,12 +500,12 @@ static void a_full_file_is_rotated_and_records_go_on(void **state) {
     struct segment_list l;
     world_open(&w);
     world_start(&w, 0);
-    send_generation(&w, 1, false, 64 << 10);
+    use_generation(&w, 1, false, 64 << 10);
     producer_open(&a, "egress 1", 1, 11);
     producer_join(&a, &w);
     for (int i = 0; i < 1000; i++)
         while (producer_write(&a, "rotated.example") != 0)
-            world_turn(&w);
+            parent_turn(w.loop);
     world_stop(&w);
     assert_int_equal(segment_list_read(w.dir, &l), 0);
     assert_true(l.n >= 3);
@@ -569,7 +534,7 @@ static void a_restarted_producer_is_read_after_what_its_predecessor_left(void **
     assert_int_equal(producer_write(&new, "new.example"), 0);
     producer_join(&old, &w);
     producer_join(&new, &w);
-    WAIT_FOR(&w, lines_with(w.dir, "new.example") == 1);
+    WAIT_FOR(w.loop, lines_with(w.dir, "new.example") == 1);
     world_stop(&w);
     assert_lines(w.dir, "old.example", left);
     assert_lines(w.dir, "\"event\":\"producer_restarted\"", 1);
@@ -586,7 +551,7 @@ static void status_tells_where_the_chain_stands(void **state) {
     world_open(&w);
     world_start(&w, 0);
     channel_send(w.channel, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
-    WAIT_FOR(&w, w.status[0]);
+    WAIT_FOR(w.loop, w.status[0]);
     assert_non_null(strstr(w.status, "\"usable\":true"));
     assert_non_null(strstr(w.status, "\"seq\":"));
     world_stop(&w);
@@ -600,7 +565,7 @@ static void a_head_covers_what_was_written_before_it_was_asked_for(void **state)
     world_open(&w);
     world_start(&w, 0);
     channel_send(w.channel, PARENT_HEAD_ASK, 7, 0, VIEW(""));
-    WAIT_FOR(&w, w.head[0]);
+    WAIT_FOR(w.loop, w.head[0]);
     assert_int_equal(w.head_code, 0);
     assert_int_equal(chain_head_read(view_str(w.head), &first), 0);
     struct producer p;
@@ -610,7 +575,7 @@ static void a_head_covers_what_was_written_before_it_was_asked_for(void **state)
         assert_int_equal(producer_write(&p, "a.test"), 0);
     w.head[0] = 0;
     channel_send(w.channel, PARENT_HEAD_ASK, 7, 0, VIEW(""));
-    WAIT_FOR(&w, w.head[0]);
+    WAIT_FOR(w.loop, w.head[0]);
     assert_int_equal(chain_head_read(view_str(w.head), &second), 0);
     assert_true(second.seq >= first.seq + 1 + 5);
     producer_close(&p);

@@ -5,21 +5,14 @@
 #ifndef TESTS_UNIT_BROKER_WORLD_H
 #define TESTS_UNIT_BROKER_WORLD_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/parent_part.h"
 
 #include "audit/record.h"
-#include "base/child.h"
 #include "base/digest.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "broker/broker.h"
 #include "broker/broker_messages.h"
-#include "policy/bundle.h"
 #include "policy/reason.h"
 
 #include <dirent.h>
@@ -27,10 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define KEY_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 #define KEY_B "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100\n"
@@ -129,38 +120,13 @@ static struct got *settle(struct world *w) {
     return g;
 }
 
-static int memory_file(struct view content) {
-    int fd = memfd_create("test", MFD_CLOEXEC);
-    assert_int_equal(write(fd, content.p, content.n), (ssize_t)content.n);
-    lseek(fd, 0, SEEK_SET);
-    return fd;
-}
-
 /* ---- the parent's part ---- */
-
-static void send_peer(struct world *w, enum role role, uint32_t lane, int fd) {
-    struct buf b;
-    buf_init(&b, 64);
-    buf_put_u8(&b, (uint8_t)role);
-    buf_put_u32(&b, lane);
-    buf_put_block(&b, VIEW("peer"));
-    channel_send_fd(w->parent.channel, PARENT_PEER, 0, 0, buf_view(&b), fd);
-    buf_free(&b);
-}
 
 static void connect_peer(struct world *w, struct end *e, enum role role, uint32_t lane) {
     int fds[2];
     assert_int_equal(channel_pair(fds), 0);
     end_open(w, e, fds[0]);
-    send_peer(w, role, lane, fds[1]);
-}
-
-static void send_key(struct world *w, struct view text) {
-    struct buf b;
-    buf_init(&b, 64);
-    buf_put_block(&b, VIEW("vault-key"));
-    channel_send_fd(w->parent.channel, PARENT_FILE, 0, 0, buf_view(&b), memory_file(text));
-    buf_free(&b);
+    parent_sends_peer(w->parent.channel, role, lane, VIEW("peer"), fds[1]);
 }
 
 static struct got *last_of(struct end *e, uint16_t type) {
@@ -180,21 +146,16 @@ static void send_generation(struct world *w) {
     struct bundle bundle = {.policy_file = VIEW("policy"), .policy_text = view_str(policy_text)};
     struct lane_info one = {1, false, VIEW("worker"), false},
                      two = {2, true, VIEW("other idle"), false};
-    struct buf lanes, text;
+    struct buf lanes;
     buf_init(&lanes, 4096);
-    buf_init(&text, 1 << 20);
     limits_default(&bundle.limits);
     bundle_put_lane(&lanes, &one);
     bundle_put_lane(&lanes, &two);
     bundle.lanes = buf_view(&lanes);
     bundle.registry = registry_of(last_of(&w->parent, ROLE_REGISTRY));
-    bundle_write(&bundle, &text);
-    assert_true(buf_ok(&text));
     w->generation++;
-    channel_send_fd(w->parent.channel, PARENT_GENERATION, 0, w->generation, VIEW(""),
-                    memory_file(buf_view(&text)));
+    parent_sends_generation(w->parent.channel, w->generation, &bundle);
     buf_free(&lanes);
-    buf_free(&text);
     settle(w);
     struct got *ready = last_of(&w->parent, ROLE_READY);
     assert_true(ready && ready->generation == w->generation);
@@ -225,8 +186,8 @@ static void start(struct world *w, struct view key) {
     assert_non_null(w->broker);
     end_open(w, &w->parent, fds[0]);
     w->audit = audit[0];
-    send_peer(w, ROLE_AUDIT, 0, audit[1]);
-    send_key(w, key);
+    parent_sends_peer(w->parent.channel, ROLE_AUDIT, 0, VIEW("peer"), audit[1]);
+    parent_sends_file(w->parent.channel, "vault-key", key);
     settle(w);
     assert_non_null(last_of(&w->parent, ROLE_REGISTRY));
     send_generation(w);

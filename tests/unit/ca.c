@@ -1,17 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/parent_part.h"
 
 #include "audit/record.h"
-#include "base/child.h"
 #include "base/log.h"
 #include "ca/ca.h"
 #include "ca/ca_messages.h"
 #include "ca/mint.h"
-#include "policy/bundle.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -20,10 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* ca in a forked child, this test as its parent, egress and audit; everything but the narrowing of rights. */
 
@@ -158,25 +149,6 @@ static const struct channel_rule egress_rules[] = {
 
 /* ---- the world ---- */
 
-#define WAIT_FOR(w, condition)                                                                     \
-    do {                                                                                           \
-        for (int turns_ = 0; !(condition) && turns_ < 10000; turns_++)                             \
-            world_turn(w);                                                                         \
-        assert_true(condition);                                                                    \
-    } while (0)
-
-static void on_tick(evutil_socket_t fd, short what, void *ctx) {
-    (void)fd;
-    (void)what;
-    (void)ctx;
-}
-
-static void world_turn(struct world *w) {
-    struct timeval ms = {0, 1000};
-    event_base_once(loop_base(w->loop), -1, EV_TIMEOUT, on_tick, NULL, &ms);
-    assert_int_equal(loop_turn(w->loop), 0);
-}
-
 static void world_init(struct world *w, struct mint_validity validity) {
     static const uint8_t serial[MINT_SERIAL_SIZE] = {1};
     uint8_t *der = NULL;
@@ -201,54 +173,27 @@ static struct mint_validity usual(void) {
     return (struct mint_validity){now() - 3600, now() + 3650 * UINT64_C(86400)};
 }
 
-static void send_file(struct world *w, const char *name, struct view content) {
-    struct buf b;
-    int fd = memfd_create(name, 0);
-    assert_int_equal(write(fd, content.p, content.n), content.n);
-    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    buf_init(&b, 64);
-    buf_put_block(&b, view_str(name));
-    channel_send_fd(w->channel, PARENT_FILE, 0, 0, buf_view(&b), fd);
-    buf_free(&b);
-}
-
 static void send_generation(struct world *w, uint32_t number, const char *text, uint64_t names) {
-    struct buf all, lanes;
+    struct buf lanes;
     struct bundle b = {.policy_file = VIEW("policy"), .policy_text = view_str(text)};
     struct lane_info one = {1, false, VIEW("one"), false},
                      shared = {2, true, VIEW("two three"), false};
     limits_default(&b.limits);
     b.limits.v[LIMIT_NEW_NAMES] = names;
-    buf_init(&all, 1 << 20);
     buf_init(&lanes, 4096);
     bundle_put_lane(&lanes, &one);
     bundle_put_lane(&lanes, &shared);
     b.lanes = buf_view(&lanes);
-    bundle_write(&b, &all);
-    assert_true(buf_ok(&all));
-    int fd = memfd_create("generation", 0);
-    assert_int_equal(write(fd, buf_view(&all).p, buf_len(&all)), buf_len(&all));
-    buf_free(&all);
+    parent_sends_generation(w->channel, number, &b);
     buf_free(&lanes);
-    channel_send_fd(w->channel, PARENT_GENERATION, 0, number, (struct view){NULL, 0}, fd);
 }
 
 static void use_generation(struct world *w, uint32_t number, const char *text, uint64_t names) {
     w->ready = false;
     send_generation(w, number, text, names);
-    WAIT_FOR(w, w->ready);
+    WAIT_FOR(w->loop, w->ready);
     channel_send(w->channel, PARENT_COMMIT, 0, number, (struct view){NULL, 0});
-    world_turn(w);
-}
-
-static void send_peer(struct world *w, enum role role, uint32_t lane, struct view name, int fd) {
-    struct buf b;
-    buf_init(&b, 512);
-    buf_put_u8(&b, (uint8_t)role);
-    buf_put_u32(&b, lane);
-    buf_put_block(&b, name);
-    channel_send_fd(w->channel, PARENT_PEER, 0, 0, buf_view(&b), fd);
-    buf_free(&b);
+    parent_turn(w->loop);
 }
 
 static void join_egress(struct world *w, uint32_t lane, struct view spki) {
@@ -257,15 +202,15 @@ static void join_egress(struct world *w, uint32_t lane, struct view spki) {
     channel_free(w->egress[lane]);
     w->egress[lane] = channel_new(w->loop, fds[0], egress_rules,
                                   sizeof egress_rules / sizeof *egress_rules, 0, on_closed, w);
-    send_peer(w, ROLE_EGRESS, lane, spki, fds[1]);
-    world_turn(w);
+    parent_sends_peer(w->channel, ROLE_EGRESS, lane, spki, fds[1]);
+    parent_turn(w->loop);
 }
 
 static void join_audit(struct world *w) {
     int fds[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
     w->audit = fds[0];
-    send_peer(w, ROLE_AUDIT, 0, VIEW("audit"), fds[1]);
+    parent_sends_peer(w->channel, ROLE_AUDIT, 0, VIEW("audit"), fds[1]);
 }
 
 static void world_fork(struct world *w) {
@@ -284,15 +229,15 @@ static void world_fork(struct world *w) {
     close(fds[1]);
     w->channel = channel_new(w->loop, fds[0], parent_rules,
                              sizeof parent_rules / sizeof *parent_rules, 0, on_closed, w);
-    WAIT_FOR(w, w->up);
+    WAIT_FOR(w->loop, w->up);
 }
 
 /* With key, certificate, audit, generation 1 and the egress of lanes 1 and 2. */
 static void world_open(struct world *w, uint64_t names) {
     world_init(w, usual());
     world_fork(w);
-    send_file(w, "ca-key", buf_view(&w->key));
-    send_file(w, "ca-cert", buf_view(&w->certificate));
+    parent_sends_file(w->channel, "ca-key", buf_view(&w->key));
+    parent_sends_file(w->channel, "ca-cert", buf_view(&w->certificate));
     join_audit(w);
     join_egress(w, 1, buf_view(&w->spki));
     join_egress(w, 2, buf_view(&w->spki));
@@ -325,7 +270,7 @@ static void ask(struct world *w, uint32_t lane, uint32_t generation, const char 
 static const struct answer *answer_to(struct world *w, uint32_t lane, uint32_t generation,
                                       const char *host, uint16_t port) {
     ask(w, lane, generation, host, port);
-    WAIT_FOR(w, w->answer.seen);
+    WAIT_FOR(w->loop, w->answer.seen);
     assert_int_equal(w->answer.id, 5);
     return &w->answer;
 }
@@ -442,14 +387,14 @@ static void ad_04_before_the_first_generation_nothing_is_signed(void **state) {
     struct world w;
     world_init(&w, usual());
     world_fork(&w);
-    send_file(&w, "ca-key", buf_view(&w.key));
-    send_file(&w, "ca-cert", buf_view(&w.certificate));
+    parent_sends_file(w.channel, "ca-key", buf_view(&w.key));
+    parent_sends_file(w.channel, "ca-cert", buf_view(&w.certificate));
     join_audit(&w);
     join_egress(&w, 1, buf_view(&w.spki));
     must_refuse(&w, 1, 0, "api.example.com", 443, REASON_NOT_READY);
     must_refuse(&w, 1, 1, "api.example.com", 443, REASON_NOT_READY);
     send_generation(&w, 1, policy, 600); /* prepared, not committed */
-    WAIT_FOR(&w, w.ready);
+    WAIT_FOR(w.loop, w.ready);
     must_refuse(&w, 1, 1, "api.example.com", 443, REASON_NOT_READY);
     world_close(&w);
 }
@@ -459,7 +404,7 @@ static void ad_04_a_policy_with_an_error_is_refused_and_the_old_one_stays(void *
     struct world w;
     world_open(&w, 600);
     send_generation(&w, 2, "service {", 600);
-    WAIT_FOR(&w, w.refused);
+    WAIT_FOR(w.loop, w.refused);
     X509_free(leaf_of(answer_to(&w, 1, 1, "api.example.com", 443)));
     world_close(&w);
 }
@@ -507,11 +452,11 @@ static void au_01_without_audit_nothing_is_signed(void **state) {
     world_open(&w, 600);
     assert_int_equal(write(w.audit, "D", 1), 1);
     for (int i = 0; i < 50; i++)
-        world_turn(&w);
+        parent_turn(w.loop);
     must_refuse(&w, 1, 1, "api.example.com", 443, REASON_CA_UNAVAILABLE);
     assert_int_equal(write(w.audit, "U", 1), 1);
     for (int i = 0; i < 50; i++)
-        world_turn(&w);
+        parent_turn(w.loop);
     X509_free(leaf_of(answer_to(&w, 1, 1, "api.example.com", 443)));
     close(w.audit);
     w.audit = -1;
@@ -572,11 +517,11 @@ static void a_lane_that_breaks_the_contract_is_dropped_and_the_others_go_on(void
     for (unsigned i = 0; i < sizeof hosts / sizeof *hosts; i++) {
         w.egress_gone = false;
         ask(&w, 1, 1, hosts[i], 443);
-        WAIT_FOR(&w, w.bad_peers == i + 1 && w.egress_gone);
+        WAIT_FOR(w.loop, w.bad_peers == i + 1 && w.egress_gone);
         join_egress(&w, 1, buf_view(&w.spki));
     }
     channel_send(w.egress[1], CA_ASK_LEAF, 1, 1, VIEW("\0\0"));
-    WAIT_FOR(&w, w.bad_peers == sizeof hosts / sizeof *hosts + 1);
+    WAIT_FOR(w.loop, w.bad_peers == sizeof hosts / sizeof *hosts + 1);
     X509_free(leaf_of(answer_to(&w, 2, 1, "other.example.com", 8443)));
     world_close(&w);
 }
@@ -589,7 +534,7 @@ static void a_lane_with_a_key_that_is_not_p256_gets_no_channel(void **state) {
     world_open(&w, 600);
     int n = i2d_PUBKEY(key, &der);
     join_egress(&w, 1, view_of(der, (size_t)n));
-    WAIT_FOR(&w, w.bad_peers == 1 && w.egress_gone);
+    WAIT_FOR(w.loop, w.bad_peers == 1 && w.egress_gone);
     X509_free(leaf_of(answer_to(&w, 2, 1, "other.example.com", 8443)));
     OPENSSL_free(der);
     EVP_PKEY_free(key);
@@ -602,11 +547,11 @@ static void must_not_start(struct world *w, struct view key, struct view certifi
     int status = 0;
     world_fork(w);
     if (key.n)
-        send_file(w, "ca-key", key);
+        parent_sends_file(w->channel, "ca-key", key);
     if (certificate.n)
-        send_file(w, "ca-cert", certificate);
+        parent_sends_file(w->channel, "ca-cert", certificate);
     send_generation(w, 1, policy, 600);
-    WAIT_FOR(w, w->gone);
+    WAIT_FOR(w->loop, w->gone);
     assert_true(w->refused);
     assert_false(w->ready);
     waitpid(w->child, &status, 0);

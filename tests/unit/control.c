@@ -1,11 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/parent_part.h"
 
-#include <cmocka.h>
-
-#include "base/child.h"
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/control_messages.h"
@@ -14,12 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* Control on one end of real channels and of a real socket; the test is parent, broker and clients. */
 
@@ -125,28 +117,11 @@ static int done(const struct got *g, struct view *text) {
 
 /* ---- the parent's part ---- */
 
-static void send_uids(struct world *w, const char *text) {
-    struct buf b;
-    int fd = memfd_create("uids", MFD_CLOEXEC);
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    lseek(fd, 0, SEEK_SET);
-    buf_init(&b, 64);
-    buf_put_block(&b, VIEW("control-uids"));
-    channel_send_fd(w->parent.channel, PARENT_FILE, 0, 0, buf_view(&b), fd);
-    buf_free(&b);
-}
-
 static void connect_broker(struct world *w) {
-    struct buf b;
     int fds[2];
     assert_int_equal(channel_pair(fds), 0);
     end_open(w, &w->broker, fds[0], broker_rules, sizeof broker_rules / sizeof *broker_rules);
-    buf_init(&b, 64);
-    buf_put_u8(&b, ROLE_BROKER);
-    buf_put_u32(&b, 0);
-    buf_put_block(&b, VIEW("broker"));
-    channel_send_fd(w->parent.channel, PARENT_PEER, 0, 0, buf_view(&b), fds[1]);
-    buf_free(&b);
+    parent_sends_peer(w->parent.channel, ROLE_BROKER, 0, VIEW("broker"), fds[1]);
 }
 
 static void broker_answers(struct world *w, uint32_t id, int code, const char *text) {
@@ -203,7 +178,7 @@ static int setup(void **state) {
     w->control = control_new(w->loop, &args);
     assert_non_null(w->control);
     end_open(w, &w->parent, fds[0], plain_rules, sizeof plain_rules / sizeof *plain_rules);
-    send_uids(w, "12345\n");
+    parent_sends_file(w->parent.channel, "control-uids", view_str("12345\n"));
     connect_broker(w);
     settle(w);
     *state = w;
@@ -469,7 +444,7 @@ static void a_list_of_users_that_cannot_be_read_permits_nobody(void **state) {
     if (getuid() != 0)
         skip();
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        send_uids(w, lists[i]);
+        parent_sends_file(w->parent.channel, "control-uids", view_str(lists[i]));
         settle(w);
         assert_int_equal(code_told_to(w, 12345), -ERR_DENIED);
     }

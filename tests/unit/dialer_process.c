@@ -1,18 +1,10 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/dns_server.h"
+#include "tests/unit/parent_part.h"
 
 #include "audit/record.h"
-#include "base/child.h"
 #include "egress/dialer.h"
 #include "egress/dialer_messages.h"
-#include "policy/bundle.h"
-#include "tests/unit/dns_server.h"
 
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 /*
@@ -115,26 +107,15 @@ static void start_process(struct world *w) {
                             sizeof parent_rules / sizeof *parent_rules, 0, on_closed, w);
 }
 
-static void send_peer(struct world *w, enum role role, uint32_t lane, int fd) {
-    struct buf b;
-    buf_init(&b, 64);
-    buf_put_u8(&b, (uint8_t)role);
-    buf_put_u32(&b, lane);
-    buf_put_block(&b, VIEW(""));
-    channel_send_fd(w->parent, PARENT_PEER, 0, 0, buf_view(&b), fd);
-    buf_free(&b);
-}
-
 static void send_generation(struct world *w) {
     struct lane_info lane = {.id = 1, .names = VIEW("a")};
     struct bundle bundle = {.policy_file = VIEW("policy"), .n_resolvers = 1};
-    struct buf text, lanes;
+    struct buf lanes;
     char policy[512];
     snprintf(policy, sizeof policy,
              "service api {\n host *.allowed.test\n port %u\n range 127.0.0.0/8\n"
              " operation o { GET / }\n}\nsandbox a { grant api o }\n",
              w->port);
-    buf_init(&text, 65536);
     buf_init(&lanes, 256);
     limits_default(&bundle.limits);
     bundle_put_lane(&lanes, &lane);
@@ -142,11 +123,7 @@ static void send_generation(struct world *w) {
     bundle.policy_text = view_str(policy);
     bundle.resolvers[0] = (struct address){4, {127, 0, 0, 1}};
     bundle.resolver_ports[0] = w->dns.port;
-    bundle_write(&bundle, &text);
-    int fd = memfd_create("generation", MFD_CLOEXEC);
-    assert_int_equal(write(fd, buf_view(&text).p, buf_len(&text)), buf_len(&text));
-    channel_send_fd(w->parent, PARENT_GENERATION, 0, 1, (struct view){NULL, 0}, fd);
-    buf_free(&text);
+    parent_sends_generation(w->parent, 1, &bundle);
     buf_free(&lanes);
 }
 
@@ -174,10 +151,10 @@ static void send_peers(struct world *w) {
     int fds[2], audit[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, audit), 0);
     w->audit = audit[1];
-    send_peer(w, ROLE_AUDIT, 0, audit[0]);
+    parent_sends_peer(w->parent, ROLE_AUDIT, 0, VIEW(""), audit[0]);
     assert_int_equal(channel_pair(fds), 0);
     w->lane = channel_new(w->loop, fds[0], lane_rules, 2, 0, on_closed, w);
-    send_peer(w, ROLE_EGRESS, 1, fds[1]);
+    parent_sends_peer(w->parent, ROLE_EGRESS, 1, VIEW(""), fds[1]);
 }
 
 static void the_process_works_within_its_rights_and_stops_cleanly(void **state) {

@@ -210,7 +210,7 @@ static bool read_in_use(struct view status, struct view *sha256) {
     struct view processes, rest, process, value, role;
     if (!json_member(status, "processes", &processes))
         return false;
-    for (rest = json_array(processes); json_element(&rest, &process);)
+    for (rest = json_elements(processes); json_element(&rest, &process);)
         if (json_member(process, "role", &value) && json_word(value, &role) &&
             view_equal(role, VIEW("ca")))
             return json_member(process, "sha256", &value) && json_word(value, sha256);

@@ -80,7 +80,7 @@ static size_t each_trouble(struct view status, void (*put)(struct view process, 
     size_t n = 0;
     if (!json_member(status, "processes", &processes))
         return 0;
-    for (rest = json_array(processes); json_element(&rest, &process);) {
+    for (rest = json_elements(processes); json_element(&rest, &process);) {
         if (!json_member(process, "trouble", &why))
             continue;
         n++;

@@ -221,7 +221,7 @@ int environment_read_issued(struct view json, struct environment *e, struct view
     if (!read_word(json, "name", &e->sandbox) || !read_word(json, "token", token) ||
         !json_member(json, "placeholders", &list))
         return ERR_BAD;
-    rest = json_array(list);
+    rest = json_elements(list);
     while (json_element(&rest, &object)) {
         size_t i = e->n_credentials;
         if (i == CREDENTIALS_MAX || !read_word(object, "credential", &e->credentials[i].name) ||

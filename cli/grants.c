@@ -14,11 +14,11 @@ void grants_gather(struct view status, struct view sandbox, struct buf *out) {
     const char *between = "";
     buf_put_u8(out, '[');
     if (json_member(status, "processes", &processes))
-        processes = json_array(processes);
+        processes = json_elements(processes);
     while (json_element(&processes, &process)) {
         if (!json_member(process, "grants", &grants))
             continue;
-        for (struct view rest = json_array(grants); json_element(&rest, &grant);) {
+        for (struct view rest = json_elements(grants); json_element(&rest, &grant);) {
             if (!is_of(grant, sandbox))
                 continue;
             buf_put_str(out, between);
@@ -43,7 +43,7 @@ void grants_write(struct view grants, struct buf *out) {
         {"GRANT", "rule", LIST_TEXT},
         {NULL, NULL, LIST_TEXT},
     };
-    if (json_array(grants).n > 0)
+    if (json_elements(grants).n > 0)
         list_write(grants, columns, out);
 }
 
@@ -54,7 +54,7 @@ static void put_member(struct view grant, const char *name, struct buf *out) {
 }
 
 void grants_shout(struct view grants, struct buf *out) {
-    struct view rest = json_array(grants), grant, observes;
+    struct view rest = json_elements(grants), grant, observes;
     while (json_element(&rest, &grant)) {
         if (!json_member(grant, "observes", &observes) || !view_equal(observes, VIEW("true")))
             continue;

@@ -58,7 +58,7 @@ static bool take_value(struct view *v, struct view *value) {
     return n > 0;
 }
 
-struct view json_array(struct view value) {
+struct view json_elements(struct view value) {
     struct view v = skip_blanks(value);
     bool whole = v.n >= 2 && v.p[0] == '[' && value_length(v) == v.n;
     return whole ? view_slice(v, 1, v.n - 1) : (struct view){NULL, 0};

@@ -8,8 +8,8 @@
 #include "base/bytes.h"
 
 /* What stands between an array's brackets; empty for anything else. */
-struct view json_array(struct view value);
-/* Walks the elements of an array: start with *rest = json_array(value). False at the end or when malformed. */
+struct view json_elements(struct view value);
+/* Walks the elements of an array: start with *rest = json_elements(value). False at the end or when malformed. */
 bool json_element(struct view *rest, struct view *element);
 /* The raw value of an object's member; of several of that name the last, as JSON is read elsewhere. */
 bool json_member(struct view object, const char *name, struct view *value);

@@ -18,7 +18,7 @@ static void put_time(struct view value, struct buf *out) {
 }
 
 static void put_words(struct view value, struct buf *out) {
-    struct view rest = json_array(value), element;
+    struct view rest = json_elements(value), element;
     size_t before = buf_len(out);
     while (json_element(&rest, &element)) {
         buf_put_str(out, buf_len(out) > before ? " " : "");
@@ -85,7 +85,7 @@ static void put_row(struct view object, const struct list_column *columns, const
 
 void list_write(struct view json, const struct list_column *columns, struct buf *out) {
     size_t widths[COLUMNS_MAX];
-    struct view rest = json_array(json), object;
+    struct view rest = json_elements(json), object;
     for (size_t i = 0; columns[i].title; i++)
         widths[i] = view_str(columns[i].title).n;
     while (json_element(&rest, &object))
@@ -94,6 +94,6 @@ void list_write(struct view json, const struct list_column *columns, struct buf 
             widths[i] = n > widths[i] ? n : widths[i];
         }
     put_row(VIEW(""), columns, widths, out);
-    for (rest = json_array(json); json_element(&rest, &object);)
+    for (rest = json_elements(json); json_element(&rest, &object);)
         put_row(object, columns, widths, out);
 }

@@ -189,7 +189,7 @@ int command_sandbox_remove(const struct cli *cli, int argc, char **argv) {
 
 /* The elements of the broker's array, each with its grants as the last member. */
 static void add_grants(struct view sandboxes, struct view status, struct buf *out) {
-    struct view rest = json_array(sandboxes), sandbox, raw, name;
+    struct view rest = json_elements(sandboxes), sandbox, raw, name;
     const char *between = "";
     buf_put_u8(out, '[');
     while (json_element(&rest, &sandbox)) {
@@ -211,7 +211,7 @@ static void put_list(struct view sandboxes, struct view status, const struct lis
     buf_init(&grants, OUTPUT_MAX);
     grants_gather(status, VIEW(""), &grants);
     list_write(sandboxes, columns, out);
-    if (json_array(buf_view(&grants)).n > 0)
+    if (json_elements(buf_view(&grants)).n > 0)
         buf_put_u8(out, '\n');
     grants_write(buf_view(&grants), out);
     buf_free(&grants);

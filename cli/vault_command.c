@@ -74,7 +74,7 @@ static void print_back(struct view json, const char *member, const char *what) {
     struct buf names;
     buf_init(&names, BROKER_TEXT_MAX);
     if (json_member(json, member, &value))
-        for (rest = json_array(value); json_element(&rest, &name);) {
+        for (rest = json_elements(value); json_element(&rest, &name);) {
             buf_put_u8(&names, ' ');
             json_text(name, &names);
         }

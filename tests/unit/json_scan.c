@@ -45,17 +45,17 @@ static void members_are_found_whatever_stands_around_them(void **state) {
 
 static void elements_are_walked(void **state) {
     static const char *const want[] = {"1", "\"a,]\"", "[2,3]", "{\"x\":[4]}"};
-    struct view rest = json_array(VIEW("[1, \"a,]\",[2,3] ,{\"x\":[4]}]")), element;
+    struct view rest = json_elements(VIEW("[1, \"a,]\",[2,3] ,{\"x\":[4]}]")), element;
     (void)state;
     for (size_t i = 0; i < 4; i++) {
         assert_true(json_element(&rest, &element));
         assert_true(view_equal(element, view_str(want[i])));
     }
     assert_false(json_element(&rest, &element));
-    rest = json_array(VIEW("[]"));
+    rest = json_elements(VIEW("[]"));
     assert_false(json_element(&rest, &element));
-    assert_true(view_is_empty(json_array(VIEW("[1"))));
-    assert_true(view_is_empty(json_array(VIEW("{}"))));
+    assert_true(view_is_empty(json_elements(VIEW("[1"))));
+    assert_true(view_is_empty(json_elements(VIEW("{}"))));
 }
 
 static void a_string_comes_back_as_it_was_written(void **state) {

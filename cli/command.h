@@ -72,6 +72,8 @@ int command_log_verify(const struct cli *cli, int argc, char **argv);
 int command_status(const struct cli *cli, int argc, char **argv);
 int command_reload(const struct cli *cli, int argc, char **argv);
 int command_stop(const struct cli *cli, int argc, char **argv);
+int command_nft_print(const struct cli *cli, int argc, char **argv);
+int command_nft_check(const struct cli *cli, int argc, char **argv);
 int command_limits(const struct cli *cli, int argc, char **argv);
 int command_version(const struct cli *cli, int argc, char **argv);
 

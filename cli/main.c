@@ -74,6 +74,9 @@ static const struct command commands[] = {
     {"status", NULL, "", "processes, lanes and generation", command_status},
     {"reload", NULL, "[--yes]", "read configuration and policy anew", command_reload},
     {"stop", NULL, "", "stop the daemon in order", command_stop},
+    {"nft", "print", "", "rules for nftables that lead sandboxes behind interfaces to exeat",
+     command_nft_print},
+    {"nft", "check", "[--file FILE]", "whether these rules are loaded", command_nft_check},
     {"limits", NULL, "", "every limit, its default and what happens at it", command_limits},
     {"version", NULL, "[--deps]", "version, and those of the linked libraries", command_version},
 };

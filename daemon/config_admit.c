@@ -117,7 +117,7 @@ int config_interface(void *source, struct lexer *l, const struct token *at) {
     bool good = name.n > 0 && name.n < INTERFACE_SIZE && !view_equal(name, VIEW(".")) &&
                 !view_equal(name, VIEW(".."));
     for (size_t i = 0; i < name.n && good; i++)
-        good = is_tchar(name.p[i]) || name.p[i] == '@';
+        good = is_alnum(name.p[i]) || (name.p[i] != 0 && strchr("-_.:@+", name.p[i]));
     if (!good) {
         errors_add(l->errors, t.at, "'%.*s' is no name of an interface such as veth-a",
                    WORD_ARG(t.text));

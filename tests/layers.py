@@ -48,7 +48,7 @@ HOMES = [
     ("event2/event.h", ["base/loop.h"]),
     ("event2/*", []),
     ("nghttp2/*", []),
-    ("jansson.h", ["cli/openapi.c", "policy/json_form.c"]),
+    ("jansson.h", ["cli/openapi.c", "cli/nft_*", "policy/json_form.c"]),
 ]
 # The one file that names every library, to print its version.
 VERSIONS = "base/libraries.c"

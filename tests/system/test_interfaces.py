@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 from helpers import HOSTS, POLICY, Answer
 from place import Place, Report, wait_for
@@ -211,6 +212,114 @@ def tproxy_gives_address_and_port_of_both_families(w):
         for family in ("", "-6 "):
             host("ip %srule del fwmark 1 lookup 100" % family)
             host("ip %sroute flush table 100" % family)
+
+
+# ---- by the rules that exeat prints ----
+
+def load_printed(world):
+    world.load("flush ruleset\n")
+    world.load(world.exeat("nft", "print"))
+    assert world.exeat("nft", "check") == "the rules of the configuration are loaded, and no others in their table\n"
+
+
+def printed_rules_lead_each_sandbox_to_its_lane(w):
+    load_printed(w)
+    for name in ("a", "b", "c", "d"):
+        answer = w.guests[name].ask("203.0.113.9", 8080, "clear.allowed.test", "/printed-" + name, own="10.20.1.2" if name == "a" else "")
+        record = w.newest(host="clear.allowed.test", path="/printed-" + name) if name != "d" else w.newest(id=answer.record)
+        assert answer.reason == ("host_not_allowed" if name == "d" else "connect_failed"), answer
+        assert record["sandbox"] == name and record["meant"] == "203.0.113.9:8080", record
+    answer = w.guests["a"].ask("2001:db8::9", 8080, "clear.allowed.test", "/printed-6", own="fd20:1::2")
+    assert w.newest(path="/printed-6")["meant"] == "[2001:db8::9]:8080", answer
+    end, got = w.guests["a"].talk("udp", "192.0.2.53", 53, query("clear.allowed.test"), own="10.20.1.2")
+    assert got and rcode(got) == 0, (end, got)
+    # The proxy is where it is, and is not taken for another host.
+    end, got = w.guests["a"].talk("tcp", "10.20.1.1", 3128, b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n", own="10.20.1.2")
+    assert Answer(got).reason == "host_not_allowed" and w.newest(host="evil.test")["door"] == "connect", (end, got)
+
+
+def printed_rules_refuse_all_else_at_once_ct_13_ct_14(w):
+    load_printed(w)
+    refused = ("ConnectionRefusedError 111", "ConnectionRefusedError None")
+    for kind, address, port in (("tcp", "10.20.2.1", 53), ("tcp", "203.0.113.9", 25), ("tcp", "169.254.169.254", 3306)):
+        # TCP is led to exeat, which says no and writes it down.
+        begin = time.monotonic()
+        end, got = w.guests["b"].talk(kind, address, port)
+        assert end == "closed" and not got and time.monotonic() - begin < 2, (address, port, end)
+        assert w.newest(meant="%s:%d" % (address, port))["verdict"] == "deny"
+    for address, port in (("203.0.113.9", 443), ("10.20.2.1", 5301), ("10.20.1.1", 123), ("192.0.2.53", 53)):
+        begin = time.monotonic()
+        end, _ = w.guests["b"].talk("udp", address, port, b"x")
+        assert end in ("PermissionError 13", "OSError 113") + refused and time.monotonic() - begin < 2, (address, port, end)
+    # IPv6 has no listener of b's.
+    w.guests["b"].run("ip addr add fd20:2::2/64 dev eth0 nodad")
+    host("ip addr add fd20:2::1/64 dev veth-b nodad")
+    assert w.guests["b"].talk("tcp", "fd20:2::1", 3129)[0] in refused
+    # Nor is there a way to another sandbox.
+    host("sysctl -qw net.ipv4.ip_forward=1")
+    before = len(w.records())
+    end, got = w.guests["b"].talk("udp", "10.20.1.2", 7777, b"x")
+    assert end in ("PermissionError 13", "OSError 113") + refused and len(w.records()) == before, end
+
+
+def printed_rules_drop_what_is_spoofed_xs_02(w):
+    load_printed(w)
+    before = len(w.records())
+    for name, own in (("a", "10.20.1.7"), ("a", "fd20:1::7")):
+        address = "2001:db8::9" if ":" in own else "203.0.113.9"
+        end = w.guests[name].ask(address, 8080, "clear.allowed.test", own=own, patience=1)
+        assert isinstance(end, str) and end.startswith(("TimeoutError", "timeout")), end
+    assert len(w.records()) == before
+    # On a bridge sandboxes can take each other's address: isolated ports and the bridge's own rules are against that.
+
+
+def a_check_names_what_is_missing_and_what_is_too_much(w):
+    load_printed(w)
+    listing = json.loads(subprocess.run(["nft", "-j", "list", "ruleset"], stdout=subprocess.PIPE, check=True).stdout)["nftables"]
+    rules = [i for i, o in enumerate(listing) if "rule" in o]
+    chain = next(i for i, o in enumerate(listing) if o.get("chain", {}).get("name") == "refused")
+
+    def check(changed):
+        text = w.exeat("nft", "check", "--file", "-", stdin=json.dumps({"nftables": changed}).encode(), check=False)
+        return w.last.returncode, text
+    assert check(listing) == (0, "the rules of the configuration are loaded, and no others in their table\n")
+    for i in rules:
+        code, text = check(listing[:i] + listing[i + 1:])
+        assert code == 1 and text.count("\n") == 1 and "a rule is missing" in text and listing[i]["rule"]["chain"] in text, (listing[i], text)
+        # One that is like it, but for a detail.
+        other = json.loads(json.dumps(listing[i]).replace('"veth-', '"weth-').replace('"br0"', '"br1"'))
+        code, text = check(listing[:i] + [other] + listing[i + 1:])
+        assert code == 1 and "a rule is missing" in text and "is not the configuration's" in text and text.count("\n") == 2, text
+    accept = {"rule": dict(listing[rules[0]]["rule"], expr=[{"accept": None}])}
+    code, text = check(listing[:rules[0]] + [accept] + listing[rules[0]:])
+    assert code == 1 and text.startswith("spoofed: a rule is loaded that is not the configuration's") and text.count("\n") == 1, text
+    swapped = list(listing)
+    swapped[rules[-1]], swapped[rules[-2]] = swapped[rules[-2]], swapped[rules[-1]]
+    assert check(swapped)[0] == 1
+    code, text = check(listing[:chain] + [{"chain": dict(listing[chain]["chain"], prio=-200)}] + listing[chain + 1:])
+    assert code == 1 and "prio" in text and text.count("\n") == 1, text
+    code, text = check([o for o in listing if "table" not in o and "chain" not in o and "rule" not in o])
+    assert code == 1 and "the table is not loaded" in text, text
+    for wrong in ([], {"a": 1}):
+        assert check(wrong)[0] == 1
+    w.exeat("nft", "check", "--file", "-", stdin=b"nonsense", check=False)
+    assert w.last.returncode == 1 and b"no output of" in w.last.stderr, w.last.stderr
+    # What is loaded, as nft itself tells, and as JSON.
+    host("nft add rule inet exeat redirected accept")
+    found = json.loads(w.exeat("--json", "nft", "check", check=False))
+    assert w.last.returncode == 1 and [f["chain"] for f in found] == ["redirected"], found
+    w.load("flush ruleset\n")
+    assert subprocess.run(["nft", "-j", "-f", "-"], input=w.exeat("--json", "nft", "print").encode()).returncode == 0
+    w.exeat("nft", "check")
+
+
+def rules_are_not_made_of_what_cannot_be_reached(w):
+    for listen, why in (("listen tcp 127.0.0.1:3128 { sandbox a }", b"names an `interface`"),
+                        ("listen transparent 127.0.0.1:3129 { sandbox a; interface veth-a }", b"listener on loopback")):
+        w.write("other.conf", "state state\npolicy policy.exeat\n%s\n" % listen)
+        done = subprocess.run([os.path.join(w.build, "exeat"), "--config", w.path("other.conf"), "nft", "print"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE)
+        assert done.returncode == 3 and not done.stdout and why in done.stderr, done
 
 
 def who_connects_to_the_listener_itself_is_told_nothing_ct_12(w):

@@ -1,0 +1,351 @@
+#include "cli/nft_rules.h"
+
+#include "policy/admission.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RULE_MAX = 1024 };
+
+static const struct nft_chain_info chains[NFT_CHAINS] = {
+    [NFT_SPOOFED] = {"spoofed", "filter", "prerouting", "raw", -300},
+    [NFT_REDIRECTED] = {"redirected", "nat", "prerouting", "dstnat", -100},
+    [NFT_REFUSED] = {"refused", "filter", "prerouting", "dstnat + 10", -90},
+};
+
+const struct nft_chain_info *nft_chain_info(enum nft_chain chain) {
+    return &chains[chain];
+}
+
+/* ---- a rule ---- */
+
+struct maker {
+    struct nft_rules *rules;
+    struct nft_rule *now;
+    bool failed;
+};
+
+static void rule_free(struct nft_rule *r) {
+    buf_free(&r->text);
+    json_decref(r->expr);
+    free(r);
+}
+
+static void begin(struct maker *m, enum nft_chain chain) {
+    m->now = calloc(1, sizeof *m->now);
+    if (!m->now) {
+        m->failed = true;
+        return;
+    }
+    m->now->chain = chain;
+    m->now->expr = json_array();
+    buf_init(&m->now->text, RULE_MAX);
+}
+
+static bool is_there(const struct nft_rules *rules, const struct nft_rule *wanted) {
+    for (const struct nft_rule *r = rules->first; r; r = r->next)
+        if (r->chain == wanted->chain && view_equal(buf_view(&r->text), buf_view(&wanted->text)))
+            return true;
+    return false;
+}
+
+/* One that is there already, since listeners share an interface, is not made twice. */
+static void end(struct maker *m) {
+    struct nft_rule *r = m->now;
+    if (!r)
+        return;
+    m->now = NULL;
+    m->failed = m->failed || !buf_ok(&r->text) || !r->expr;
+    if (m->failed || is_there(m->rules, r)) {
+        rule_free(r);
+        return;
+    }
+    *m->rules->last = r;
+    m->rules->last = &r->next;
+}
+
+/* Takes over statement. */
+static void put(struct maker *m, json_t *statement, const char *text) {
+    if (!m->now) {
+        json_decref(statement);
+        return;
+    }
+    buf_printf(&m->now->text, " %s", text);
+    if (json_array_append_new(m->now->expr, statement) != 0)
+        m->failed = true;
+}
+
+static void put_match(struct maker *m, const char *op, json_t *left, json_t *right,
+                      const char *text) {
+    put(m, json_pack("{s:{s:s,s:o,s:o}}", "match", "op", op, "left", left, "right", right), text);
+}
+
+static void put_meta(struct maker *m, const char *key, const char *value) {
+    char text[64];
+    bool named = strcmp(key, "iifname") == 0;
+    snprintf(text, sizeof text, named ? "%s \"%s\"" : "meta %s %s", key, value);
+    put_match(m, "==", json_pack("{s:{s:s}}", "meta", "key", key), json_string(value), text);
+}
+
+static void put_payload(struct maker *m, const char *protocol, const char *field, json_t *value,
+                        const char *written) {
+    char text[128];
+    snprintf(text, sizeof text, "%s %s %s", protocol, field, written);
+    put_match(m, "==", json_pack("{s:{s:s,s:s}}", "payload", "protocol", protocol, "field", field),
+              value, text);
+}
+
+static void put_port(struct maker *m, const char *protocol, uint16_t port) {
+    char text[8];
+    snprintf(text, sizeof text, "%u", port);
+    put_payload(m, protocol, "dport", json_integer(port), text);
+}
+
+static const char *ip(uint8_t family) {
+    return family == 4 ? "ip" : "ip6";
+}
+
+static void put_range(struct maker *m, const char *field, const struct range *r) {
+    char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + 8];
+    address_format(&r->base, address);
+    bool one = r->bits == (r->base.family == 4 ? 32 : 128);
+    snprintf(text, sizeof text, one ? "%s" : "%s/%u", address, r->bits);
+    put_payload(m, ip(r->base.family), field,
+                one ? json_string(address)
+                    : json_pack("{s:{s:s,s:i}}", "prefix", "addr", address, "len", (int)r->bits),
+                text);
+}
+
+static void put_address(struct maker *m, const char *field, const struct address *a) {
+    struct range one = {*a, a->family == 4 ? 32 : 128};
+    put_range(m, field, &one);
+}
+
+static void put_connection(struct maker *m, const char *key, const char *value) {
+    char text[64];
+    snprintf(text, sizeof text, "ct %s %s", key, value);
+    put_match(m, "in", json_pack("{s:{s:s}}", "ct", "key", key), json_string(value), text);
+}
+
+/* ---- how a rule ends ---- */
+
+static void end_plainly(struct maker *m, const char *verdict) {
+    put(m, json_pack("{s:n}", verdict), verdict);
+    end(m);
+}
+
+static bool is_wildcard(const struct address *a) {
+    static const uint8_t zeros[sizeof a->bytes];
+    return memcmp(a->bytes, zeros, a->family == 4 ? 4 : 16) == 0;
+}
+
+static void end_leading_to(struct maker *m, const struct config_listener *l) {
+    char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + 32];
+    if (is_wildcard(&l->address)) {
+        snprintf(text, sizeof text, "redirect to :%u", l->port);
+        put(m, json_pack("{s:{s:i}}", "redirect", "port", (int)l->port), text);
+    } else {
+        address_format(&l->address, address);
+        snprintf(text, sizeof text,
+                 l->address.family == 4 ? "dnat %s to %s:%u" : "dnat %s to [%s]:%u",
+                 ip(l->address.family), address, l->port);
+        put(m,
+            json_pack("{s:{s:s,s:s,s:i}}", "dnat", "family", ip(l->address.family), "addr", address,
+                      "port", (int)l->port),
+            text);
+    }
+    end(m);
+}
+
+static void end_refusing(struct maker *m, bool tcp) {
+    if (tcp) {
+        put_meta(m, "l4proto", "tcp");
+        put(m, json_pack("{s:{s:s}}", "reject", "type", "tcp reset"), "reject with tcp reset");
+    } else {
+        put(m, json_pack("{s:{s:s,s:s}}", "reject", "type", "icmpx", "expr", "admin-prohibited"),
+            "reject with icmpx admin-prohibited");
+    }
+    end(m);
+}
+
+/* ---- whose packets ---- */
+
+/* A listener, and one of its sources; NULL where it names none. */
+struct packets {
+    const struct config_listener *of;
+    const struct range *source;
+};
+
+typedef void rule_writer(struct maker *m, const struct packets *p);
+
+static bool is_wanted(const struct config_listener *l) {
+    return l->place == PLACE_INTERNET &&
+           (l->interface[0] || view_starts(l->admit, VIEW("source=")));
+}
+
+/* Begins a rule about them, as far as interface and address tell. */
+static void begin_from(struct maker *m, enum nft_chain chain, const struct packets *p) {
+    begin(m, chain);
+    if (p->of->interface[0])
+        put_meta(m, "iifname", p->of->interface);
+    if (p->source)
+        put_range(m, "saddr", p->source);
+    else
+        put_meta(m, "nfproto", p->of->address.family == 4 ? "ipv4" : "ipv6");
+}
+
+/* The same, of all that shares an interface, whatever its address. */
+static void begin_scope(struct maker *m, const struct packets *p) {
+    begin(m, NFT_REFUSED);
+    if (p->of->interface[0])
+        put_meta(m, "iifname", p->of->interface);
+    else if (p->source)
+        put_range(m, "saddr", p->source);
+}
+
+static void each_source(struct maker *m, const struct config_listener *l, rule_writer *write) {
+    struct admission a;
+    if (!is_wanted(l))
+        return;
+    if (admission_read(l->admit, &a) != 0 || a.kind != ADMIT_SOURCES) {
+        write(m, &(struct packets){l, NULL});
+        return;
+    }
+    for (size_t i = 0; i < a.n; i++)
+        if (a.of[i].range.base.family == l->address.family)
+            write(m, &(struct packets){l, &a.of[i].range});
+}
+
+static void each(struct maker *m, const struct config *c, rule_writer *write) {
+    for (const struct config_listener *l = c->listeners; l; l = l->next)
+        each_source(m, l, write);
+}
+
+/* ---- spoofed ---- */
+
+static void write_source(struct maker *m, const struct packets *p) {
+    if (!p->source || !p->of->interface[0])
+        return;
+    begin_from(m, NFT_SPOOFED, p);
+    end_plainly(m, "accept");
+}
+
+/* Finding neighbours takes addresses of the link, and none before there is one. */
+static void write_neighbours(struct maker *m, const char *interface) {
+    static const struct range link = {{6, {0xfe, 0x80}}, 10}, none = {{6, {0}}, 128};
+    const struct range *ranges[] = {&link, &none};
+    for (size_t i = 0; i < 2; i++) {
+        begin(m, NFT_SPOOFED);
+        put_meta(m, "iifname", interface);
+        put_range(m, "saddr", ranges[i]);
+        put_meta(m, "l4proto", "ipv6-icmp");
+        end_plainly(m, "accept");
+    }
+}
+
+static void write_spoofed(struct maker *m, const struct packets *p) {
+    if (!p->source || !p->of->interface[0])
+        return;
+    write_neighbours(m, p->of->interface);
+    begin(m, NFT_SPOOFED);
+    put_meta(m, "iifname", p->of->interface);
+    end_plainly(m, "drop");
+}
+
+/* ---- redirected ---- */
+
+static const char *protocol_of(const struct config_listener *l) {
+    return l->way == WAY_DNS_UDP ? "udp" : "tcp";
+}
+
+/* The proxy's own address is no other host's. */
+static void write_explicit(struct maker *m, enum nft_chain chain, const struct packets *p) {
+    if (p->of->way != WAY_EXPLICIT)
+        return;
+    begin_from(m, chain, p);
+    if (!is_wildcard(&p->of->address))
+        put_address(m, "daddr", &p->of->address);
+    put_port(m, "tcp", p->of->port);
+    end_plainly(m, "accept");
+}
+
+static void write_left(struct maker *m, const struct packets *p) {
+    write_explicit(m, NFT_REDIRECTED, p);
+}
+
+static void write_names(struct maker *m, const struct packets *p) {
+    if (p->of->way != WAY_DNS_UDP && p->of->way != WAY_DNS_TCP)
+        return;
+    begin_from(m, NFT_REDIRECTED, p);
+    put_port(m, protocol_of(p->of), 53);
+    end_leading_to(m, p->of);
+}
+
+static void write_connections(struct maker *m, const struct packets *p) {
+    if (p->of->way != WAY_TRANSPARENT)
+        return;
+    begin_from(m, NFT_REDIRECTED, p);
+    put_meta(m, "l4proto", "tcp");
+    end_leading_to(m, p->of);
+}
+
+/* ---- refused ---- */
+
+static void write_let_through(struct maker *m, const struct packets *p) {
+    static const char *const neighbours[] = {"nd-router-solicit", "nd-neighbor-solicit",
+                                             "nd-neighbor-advert"};
+    begin_scope(m, p);
+    put_connection(m, "status", "dnat");
+    end_plainly(m, "accept");
+    begin_scope(m, p);
+    put_connection(m, "state", "established");
+    end_plainly(m, "accept");
+    for (size_t i = 0; i < 3 && p->of->interface[0]; i++) {
+        begin_scope(m, p);
+        put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);
+        end_plainly(m, "accept");
+    }
+    write_explicit(m, NFT_REFUSED, p);
+}
+
+static void write_refused(struct maker *m, const struct packets *p) {
+    begin_scope(m, p);
+    end_refusing(m, true);
+    begin_scope(m, p);
+    end_refusing(m, false);
+}
+
+/* ---- all ---- */
+
+/* Of what comes in by an interface, nothing is for loopback. */
+static const struct config_listener *find_unreachable(const struct config *c) {
+    for (const struct config_listener *l = c->listeners; l; l = l->next)
+        if (is_wanted(l) && address_classify(&l->address) == ADDRESS_LOOPBACK)
+            return l;
+    return NULL;
+}
+
+int nft_rules_make(const struct config *c, struct nft_rules *out,
+                   const struct config_listener **bad) {
+    static rule_writer *const writers[] = {write_source, write_spoofed,     write_left,
+                                           write_names,  write_connections, write_let_through,
+                                           write_refused};
+    struct maker m = {.rules = out};
+    *out = (struct nft_rules){.last = &out->first};
+    *bad = find_unreachable(c);
+    if (*bad)
+        return ERR_BAD;
+    for (size_t i = 0; i < sizeof writers / sizeof *writers; i++)
+        each(&m, c, writers[i]);
+    if (m.failed)
+        return ERR_MEMORY;
+    return out->first ? 0 : ERR_MISSING;
+}
+
+void nft_rules_free(struct nft_rules *r) {
+    while (r->first) {
+        struct nft_rule *next = r->first->next;
+        rule_free(r->first);
+        r->first = next;
+    }
+}

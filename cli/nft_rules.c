@@ -300,6 +300,11 @@ static void write_let_through(struct maker *m, const struct packets *p) {
     begin_scope(m, p);
     put_connection(m, "state", "established");
     end_plainly(m, "accept");
+    /* What the way back says of them: too long, unreachable. */
+    begin_scope(m, p);
+    put_connection(m, "state", "related");
+    put_meta(m, "l4proto", p->of->address.family == 4 ? "icmp" : "ipv6-icmp");
+    end_plainly(m, "accept");
     for (size_t i = 0; i < 3 && p->of->interface[0]; i++) {
         begin_scope(m, p);
         put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);

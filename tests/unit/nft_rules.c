@@ -1,0 +1,154 @@
+/* Rules for nftables: what a configuration's listeners come to, as text and as nft lists it. */
+#include "tests/unit/policy_texts.h"
+
+#include "cli/nft_rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct world {
+    struct config config;
+    struct nft_rules rules;
+    const struct config_listener *bad;
+};
+
+static int make(struct world *w, const char *listeners) {
+    char text[2048];
+    snprintf(text, sizeof text, "state s; policy p\n%s", listeners);
+    if (config_read(view_str(text), "exeat.conf", &w->config, &errors) != 0)
+        fail_with_errors(text);
+    return nft_rules_make(&w->config, &w->rules, &w->bad);
+}
+
+static void unmake(struct world *w) {
+    nft_rules_free(&w->rules);
+    config_free(&w->config);
+}
+
+/* The chains one after another: "NAME:" and its rules, a line each. */
+static void rules_are(const char *listeners, const char *wanted) {
+    struct world w;
+    struct buf text;
+    assert_int_equal(make(&w, listeners), 0);
+    buf_init(&text, 1 << 16);
+    for (enum nft_chain chain = 0; chain < NFT_CHAINS; chain++) {
+        buf_printf(&text, "%s:\n", nft_chain_info(chain)->name);
+        for (const struct nft_rule *r = w.rules.first; r; r = r->next)
+            if (r->chain == chain)
+                buf_printf(&text, "%.*s\n", VIEW_ARG(view_skip(buf_view(&r->text), 1)));
+    }
+    buf_put_u8(&text, 0);
+    assert_string_equal((const char *)buf_view(&text).p, wanted);
+    buf_free(&text);
+    unmake(&w);
+}
+
+#define LET_THROUGH(interface)                                                                     \
+    "iifname \"" interface "\" ct status dnat accept\n"                                            \
+    "iifname \"" interface "\" ct state established accept\n"                                      \
+    "iifname \"" interface "\" ct state related meta l4proto icmp accept\n"                        \
+    "iifname \"" interface "\" icmpv6 type nd-router-solicit accept\n"                             \
+    "iifname \"" interface "\" icmpv6 type nd-neighbor-solicit accept\n"                           \
+    "iifname \"" interface "\" icmpv6 type nd-neighbor-advert accept\n"
+#define REFUSE(packets)                                                                            \
+    packets " meta l4proto tcp reject with tcp reset\n" packets                                    \
+            " reject with icmpx admin-prohibited\n"
+
+static void all_of_an_interface_is_led_to_its_listener_or_refused(void **state) {
+    (void)state;
+    rules_are("listen transparent 0.0.0.0:3129 { sandbox a; interface tap0 }",
+              "spoofed:\nredirected:\n"
+              "iifname \"tap0\" meta nfproto ipv4 meta l4proto tcp redirect to :3129\n"
+              "refused:\n" LET_THROUGH("tap0") REFUSE("iifname \"tap0\""));
+}
+
+static void sources_are_told_apart_and_others_are_dropped(void **state) {
+    (void)state;
+    rules_are(
+        "listen transparent 10.0.0.1:1 { sandbox a; interface br0; source 10.0.0.2 fd00::2 }\n"
+        "listen transparent [fd00::1]:2 { sandbox b; interface br0; source fd00::/64 }\n",
+        "spoofed:\n"
+        "iifname \"br0\" ip saddr 10.0.0.2 accept\n"
+        "iifname \"br0\" ip6 saddr fd00::/64 accept\n"
+        "iifname \"br0\" ip6 saddr fe80::/10 meta l4proto ipv6-icmp accept\n"
+        "iifname \"br0\" ip6 saddr :: meta l4proto ipv6-icmp accept\n"
+        "iifname \"br0\" drop\n"
+        "redirected:\n"
+        "iifname \"br0\" ip saddr 10.0.0.2 meta l4proto tcp dnat ip to 10.0.0.1:1\n"
+        "iifname \"br0\" ip6 saddr fd00::/64 meta l4proto tcp dnat ip6 to [fd00::1]:2\n"
+        "refused:\n" LET_THROUGH("br0") "iifname \"br0\" ct state related meta l4proto ipv6-icmp "
+                                        "accept\n" REFUSE("iifname \"br0\""));
+}
+
+/* Whatever the order of the lines: names before connections, the proxy before both. */
+static void names_and_the_proxy_come_before_all_connections(void **state) {
+    (void)state;
+    rules_are(
+        "listen transparent 0.0.0.0:1 { sandbox a; source 10.0.0.2 }\n"
+        "listen dns 0.0.0.0:5300 { sandbox a; source 10.0.0.2 }\n"
+        "listen tcp 10.0.0.1:3128 { sandbox a; source 10.0.0.2 }\n"
+        "listen tcp 127.0.0.1:3128 { sandbox b }\n",
+        "spoofed:\n"
+        "redirected:\n"
+        "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n"
+        "ip saddr 10.0.0.2 tcp dport 53 redirect to :5300\n"
+        "ip saddr 10.0.0.2 udp dport 53 redirect to :5300\n"
+        "ip saddr 10.0.0.2 meta l4proto tcp redirect to :1\n"
+        "refused:\n"
+        "ip saddr 10.0.0.2 ct status dnat accept\n"
+        "ip saddr 10.0.0.2 ct state established accept\n"
+        "ip saddr 10.0.0.2 ct state related meta l4proto icmp accept\n"
+        "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n" REFUSE("ip saddr 10.0.0.2"));
+}
+
+static void a_rule_is_what_nft_lists(void **state) {
+    static const char wanted[] =
+        "[{\"match\":{\"op\":\"==\",\"left\":{\"meta\":{\"key\":\"iifname\"}},\"right\":\"v\"}},"
+        "{\"match\":{\"op\":\"==\",\"left\":{\"payload\":{\"protocol\":\"ip\",\"field\":\"saddr\"}}"
+        ","
+        "\"right\":{\"prefix\":{\"addr\":\"10.0.0.0\",\"len\":24}}}},{\"accept\":null}]";
+    struct world w;
+    (void)state;
+    assert_int_equal(
+        make(&w, "listen dns 0.0.0.0:53 { sandbox a; interface v; source 10.0.0.0/24 }"), 0);
+    char *text = json_dumps(w.rules.first->expr, JSON_COMPACT);
+    assert_string_equal(text, wanted);
+    free(text);
+    unmake(&w);
+}
+
+static void there_is_nothing_to_lead_to_a_listener_without_interface_and_source(void **state) {
+    static const char *const none[] = {
+        "listen tcp 127.0.0.1:1 { sandbox a }", "listen unix s { sandbox a; uid 1 }",
+        "listen tcp 10.0.0.1:1 { sandbox a; proxy-protocol 10.0.0.2 }",
+        /* Whose source is of the other family. */
+        "listen transparent 0.0.0.0:1 { sandbox a; source fd00::2 }"};
+    struct world w;
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        assert_int_equal(make(&w, none[i]), ERR_MISSING);
+        unmake(&w);
+    }
+}
+
+static void nothing_of_an_interface_is_for_loopback(void **state) {
+    struct world w;
+    (void)state;
+    assert_int_equal(make(&w, "listen dns [::]:53 { sandbox a; interface v }\n"
+                              "listen transparent [::1]:1 { sandbox a; interface v }"),
+                     ERR_BAD);
+    assert_int_equal(w.bad->at.line, 3);
+    unmake(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_of_an_interface_is_led_to_its_listener_or_refused),
+        cmocka_unit_test(sources_are_told_apart_and_others_are_dropped),
+        cmocka_unit_test(names_and_the_proxy_come_before_all_connections),
+        cmocka_unit_test(a_rule_is_what_nft_lists),
+        cmocka_unit_test(there_is_nothing_to_lead_to_a_listener_without_interface_and_source),
+        cmocka_unit_test(nothing_of_an_interface_is_for_loopback),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

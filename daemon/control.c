@@ -364,6 +364,10 @@ struct control *control_new(struct loop *l, const struct role_args *args) {
         control_free(c);
         return NULL;
     }
+    if (c->front.home == 0)
+        log_warn(
+            "this kernel does not tell network namespaces: whoever is let to the socket by its "
+            "file's mode can command");
     child_up(c->front.child, VIEW(""));
     return c;
 }

@@ -96,12 +96,20 @@ static bool take_datagram(struct route *r) {
     return true;
 }
 
+/* Whoever handed us the socket can have asked the kernel to keep errors, which would wake us for ever. */
+static void drop_errors(int fd) {
+    struct msghdr m = {.msg_iov = NULL};
+    for (int i = 0; i < AT_ONCE && recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0; i++)
+        m = (struct msghdr){.msg_iov = NULL};
+}
+
 static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
-    (void)fd;
+    int taken = 0;
     (void)what;
-    for (int i = 0; i < AT_ONCE; i++)
-        if (!take_datagram(ctx))
-            return;
+    while (taken < AT_ONCE && take_datagram(ctx))
+        taken++;
+    if (taken == 0)
+        drop_errors(fd);
 }
 
 /* ---- from the proxy ---- */

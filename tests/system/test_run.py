@@ -813,6 +813,17 @@ class Terminal:
     def type(self, data):
         os.write(self.fd, data)
 
+    def prompt_until(self, what):
+        """A shell tells of its jobs at a prompt, once it has noticed."""
+        end = time.monotonic() + 30
+        while True:
+            self.type(b"\n")
+            try:
+                return self.expect(what, 0.5)
+            except AssertionError:
+                if time.monotonic() > end:
+                    raise
+
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
         os.close(self.fd)
@@ -856,11 +867,7 @@ def an_interactive_shell_has_jobs_of_its_own(scene):
         terminal.expect(b"Stopped")
         terminal.expect(b"inner> ")
         terminal.type(b"kill -9 %1\n")
-        # A shell tells of it at a prompt, once it has noticed.
-        for _ in range(4):
-            time.sleep(0.5)
-            terminal.type(b"\n")
-        terminal.expect(b"Killed")
+        terminal.prompt_until(b"Killed")
         terminal.type(b"exit 5\n")
         terminal.expect(b"outer> ")
         terminal.type(b"echo code=$?\n")

@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -25,7 +26,8 @@ enum { SOON = 10000, A_WHILE = 100 /* ms */ };
 struct world {
     struct proxy_listener listener; /* our end, once it is there */
     struct sockaddr_in at;
-    int asker, other;
+    int asker, other,
+        held; /* the last is the socket that was handed over, as the launcher may keep it */
     pid_t courier;
 };
 
@@ -46,6 +48,7 @@ static int setup(void **state) {
     w.asker = datagrams(&own);
     w.other = datagrams(&own);
     assert_int_equal(connect(w.asker, (struct sockaddr *)&w.at, sizeof w.at), 0);
+    w.held = dup(w.listener.fd);
     assert_int_equal(courier_start(&args, &w.listener, &w.courier), 0);
     *state = &w;
     return 0;
@@ -60,6 +63,7 @@ static int teardown(void **state) {
     assert_true(WIFEXITED(status));
     close(w->asker);
     close(w->other);
+    close(w->held);
     return 0;
 }
 
@@ -133,6 +137,37 @@ static void what_nobody_asked_goes_nowhere(void **state) {
     gets(w, "asked");
 }
 
+static unsigned long cpu_ticks(pid_t pid) {
+    char path[64];
+    unsigned long user, system;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+                            &user, &system),
+                     2);
+    fclose(f);
+    return user + system;
+}
+
+static void errors_that_the_kernel_keeps_do_not_wake_it_for_ever(void **state) {
+    struct world *w = *state;
+    int on = 1;
+    assert_int_equal(setsockopt(w->held, IPPROTO_IP, IP_RECVERR, &on, sizeof on), 0);
+    uint32_t cookie = asks(w, "one");
+    assert_int_equal(shutdown(w->asker, SHUT_RDWR), 0);
+    close(w->asker);
+    says(w, cookie, VIEW("to nobody"));
+    usleep(100000);
+    unsigned long before = cpu_ticks(w->courier);
+    usleep(500000);
+    assert_in_range(cpu_ticks(w->courier) - before, 0, (unsigned long)sysconf(_SC_CLK_TCK) / 10);
+    w->asker = datagrams(&(struct sockaddr_in){0});
+    assert_int_equal(connect(w->asker, (struct sockaddr *)&w->at, sizeof w->at), 0);
+    says(w, asks(w, "two"), VIEW("still here"));
+    gets(w, "still here");
+}
+
 static void no_descriptor_and_no_address_of_the_proxys_is_taken(void **state) {
     struct world *w = *state;
     uint32_t cookie = htonl(asks(w, "one"));
@@ -180,6 +215,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_COURIER(who_asked_is_answered_once),
         WITH_COURIER(what_nobody_asked_goes_nowhere),
+        WITH_COURIER(errors_that_the_kernel_keeps_do_not_wake_it_for_ever),
         WITH_COURIER(no_descriptor_and_no_address_of_the_proxys_is_taken),
         WITH_COURIER(who_waited_too_long_for_an_answer_is_forgotten),
         WITH_COURIER(longer_datagrams_are_not_carried),

@@ -24,7 +24,7 @@
 
 enum {
     LANE_HEAD_MAX = 300 * 1024, /* a head in binary form */
-    LANE_BODY_MAX = 64 * 1024,  /* one piece */
+    LANE_BODY_MAX = 128 * 1024, /* one piece */
     LANE_TEXT_MAX = 4096,
     LANE_ADDRESS_MAX = 64, /* "address:port" as text */
 };

@@ -8,8 +8,13 @@
 #include <unistd.h>
 
 enum {
-    READ_BUFFER = 51 * 1024, /* three full records with one read(2) */
     RECORD = 16 * 1024,
+    RECORD_FULL = RECORD + 22, /* as TLS 1.3 sends it */
+    /*
+     * Eight full records with one read(2), and the 3 bytes by which OpenSSL aligns them: of a record that
+     * was read in part it fetches the rest by a read(2) of its own.
+     */
+    READ_BUFFER = 8 * RECORD_FULL + 3,
     RECORDS_A_WRITE = 4,
     GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),
 };

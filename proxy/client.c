@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 enum {
-    ROUNDS = 4, /* pieces read for one event, so that others have their turn */
+    ROUNDS = 4,             /* pieces read for one event, so that others have their turn */
+    KEPT_PIECE = 16 * 1024, /* read behind bytes that wait */
     LINGER_SECONDS = 2,
     CLOSING_SECONDS = 10,
     /* Bounds that no honest use reaches: limits and credit are far below. */
@@ -239,10 +240,10 @@ static void run_on_fresh(struct client *c, struct view input) {
 /* Reads a piece and runs the steps on it. False: nothing more to read now. */
 static bool read_piece(struct client *c) {
     bool kept = buf_len(&c->in) > 0;
-    uint8_t *at = kept ? buf_reserve(&c->in, PROXY_PIECE / 4) : c->proxy->piece;
+    uint8_t *at = kept ? buf_reserve(&c->in, KEPT_PIECE) : c->proxy->piece;
     size_t n = 0;
     enum wire_result result =
-        at ? wire_read(&c->wire, at, kept ? PROXY_PIECE / 4 : PROXY_PIECE, &n) : WIRE_LOST;
+        at ? wire_read(&c->wire, at, kept ? KEPT_PIECE : PROXY_PIECE, &n) : WIRE_LOST;
     switch (result) {
     case WIRE_DONE:
         if (kept) {

@@ -371,6 +371,22 @@ static void test_a_changed_byte_on_the_wire_fails(void **state) {
     close_ends(&e);
 }
 
+static void test_eight_full_records_are_fetched_at_once(void **state) {
+    (void)state;
+    static uint8_t sent[8 * 16 * 1024], got[sizeof sent];
+    struct ends e;
+    size_t n;
+    open_ends(&e, NAME, NULL);
+    assert_true(shake(e.c, e.s));
+    /* The records behind the handshake; then the buffer is empty. */
+    assert_int_equal(tls_read(e.c, got, sizeof got, &n), TLS_WANT_READ);
+    assert_int_equal(tls_write(e.s, view_of(sent, sizeof sent), &n), TLS_DONE);
+    assert_int_equal(n, sizeof sent);
+    assert_int_equal(tls_read(e.c, got, sizeof got, &n), TLS_DONE);
+    assert_int_equal(recv(e.fd[0], got, 1, MSG_PEEK | MSG_DONTWAIT), -1);
+    close_ends(&e);
+}
+
 static void test_what_waits_inside_is_told(void **state) {
     (void)state;
     struct ends e;
@@ -523,6 +539,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_rs_07_a_cut_is_told_from_an_end),
         cmocka_unit_test(test_writing_to_a_peer_that_left_is_a_cut),
         cmocka_unit_test(test_a_changed_byte_on_the_wire_fails),
+        cmocka_unit_test(test_eight_full_records_are_fetched_at_once),
         cmocka_unit_test(test_what_waits_inside_is_told),
         cmocka_unit_test(test_large_transfers_go_both_ways_at_once),
         cmocka_unit_test(test_no_file_is_opened_once_tls_was_started),

@@ -91,11 +91,11 @@ static void print_where(FILE *out, const struct row *r) {
     fprintf(out, "%.*s", VIEW_ARG(value_of_row(r, "host")));
     if (!plain && port.n)
         fprintf(out, ":%.*s", VIEW_ARG(port));
-    fprintf(out, "%.*s\n", VIEW_ARG(path));
+    fprintf(out, "%.*s%s\n", VIEW_ARG(path), value_of_row(r, "unenforced").n ? "  UNENFORCED" : "");
 }
 
 static void print_event(FILE *out, const struct row *r) {
-    static const char *const names[] = {"producer", "host", "detail", "principal"};
+    static const char *const names[] = {"producer", "host", "detail", "principal", "unenforced"};
     fprintf(out, "%.*s", VIEW_ARG(value_of_row(r, "event")));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct view v = value_of_row(r, names[i]);

@@ -87,6 +87,25 @@ static size_t count_lines(const char *text) {
     return n;
 }
 
+static void what_nothing_forced_is_shown(void **state) {
+    static const char free[] = T(1) ",\"kind\":\"decision\",\"id\":\"e1-1\",\"verdict\":\"deny\","
+                                    "\"sandbox\":\"one\",\"host\":\"evil.test\",\"path\":\"/x\","
+                                    "\"unenforced\":1}";
+    static const char lane[] =
+        T(2) ",\"kind\":\"event\",\"event\":\"lane_added\",\"unenforced\":1}";
+    struct printed p;
+    (void)state;
+    begin(&p, NULL, false, false);
+    put(&p, free, 0);
+    put(&p, lane, 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    must_follow(p.text,
+                (const char *const[]){"evil.test/x  UNENFORCED\n", "lane_added", "unenforced: 1\n"},
+                3);
+    end(&p);
+}
+
 static void a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions(void **state) {
     (void)state;
     static const char *const parts[] = {
@@ -288,6 +307,7 @@ static void rx_no_number_of_open_decisions_fills_the_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions),
+        cmocka_unit_test(what_nothing_forced_is_shown),
         cmocka_unit_test(a_decision_without_an_outcome_is_open),
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),

@@ -55,16 +55,46 @@ static int add_route(int s, unsigned char family) {
     return netlink_ask(s, &ask, sizeof ask);
 }
 
+/*
+ * What `ip addr add ADDRESS dev lo` does. Programs that find no address but 127.0.0.1 and ::1 take the network for
+ * absent, and ask for no name (getaddrinfo with AI_ADDRCONFIG, aria2).
+ */
+static int add_address(int s, unsigned char family, const char *text) {
+    struct {
+        struct nlmsghdr header;
+        struct ifaddrmsg address;
+        struct rtattr attribute;
+        unsigned char bytes[sizeof(struct in6_addr)];
+    } ask = {
+        .header = {.nlmsg_type = RTM_NEWADDR,
+                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL},
+        .address = {.ifa_family = family, .ifa_flags = IFA_F_NODAD, .ifa_index = LOOPBACK},
+        .attribute = {.rta_type = IFA_LOCAL},
+    };
+    size_t n = family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+    inet_pton(family, text, ask.bytes);
+    ask.address.ifa_prefixlen = (unsigned char)(8 * n);
+    ask.attribute.rta_len = (unsigned short)RTA_LENGTH(n);
+    ask.header.nlmsg_len = (uint32_t)(sizeof ask - sizeof ask.bytes + n);
+    return netlink_ask(s, &ask, ask.header.nlmsg_len);
+}
+
 /* Without IPv6 in the kernel nothing of it is there to be caught. */
 static bool has_ipv6(void) {
     return access("/proc/sys/net/ipv6", F_OK) == 0;
 }
 
+static int add_all(int s) {
+    if (add_route(s, AF_INET) != 0 || add_address(s, AF_INET, "192.0.2.1") != 0)
+        return -1;
+    if (!has_ipv6())
+        return 0;
+    return add_route(s, AF_INET6) == 0 && add_address(s, AF_INET6, "2001:db8::1") == 0 ? 0 : -1;
+}
+
 static int add_routes(void) {
     int s = netlink_open(NETLINK_ROUTE);
-    int result = s < 0 ? -1 : add_route(s, AF_INET);
-    if (result == 0 && has_ipv6())
-        result = add_route(s, AF_INET6);
+    int result = s < 0 ? -1 : add_all(s);
     int why = errno;
     if (s >= 0)
         close(s);
@@ -76,7 +106,7 @@ int network_up(void) {
     if (raise_loopback() != 0)
         return run_say("loopback of the new network: %s", strerror(errno));
     if (add_routes() != 0)
-        return run_say("routes of the new network: %s", strerror(errno));
+        return run_say("routes and addresses of the new network: %s", strerror(errno));
     /* Without it the boundary is the same: ports that are not caught refuse. */
     (void)capture_ports(CAPTURE_PORT, has_ipv6());
     return 0;

@@ -12,7 +12,8 @@
 
 enum { RUN_PROXY_PORT = 3128 };
 
-/* Brings loopback up in this namespace and makes all addresses local. -1 after saying why not. */
+/* Brings loopback up in this namespace, makes all addresses local, and gives it one of each family that is none of
+ * loopback's. -1 after saying why not. */
 int network_up(void);
 
 /* Where a sandbox is listened to, in the order of a table: a port, and what for (enum way_in of base/way_in.h). */

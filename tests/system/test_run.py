@@ -343,6 +343,13 @@ def ssh_is_refused_in_words(scene):
     assert done.returncode == 255 and b"exeat: " in done.stderr and b"https://" in done.stderr, done
 
 
+def names_are_resolved_for_who_looks_for_addresses_first(scene):
+    """What many clients ask for by AI_ADDRCONFIG: no address of a family of which this network has none but loopback's."""
+    script = "import socket; print(*(socket.getaddrinfo('open.allowed.test', 443, f, flags=socket.AI_ADDRCONFIG)[0][4][0] for f in (2, 10)))"
+    first, second = scene.output("env", "-i", PYTHON, "-c", script).split()
+    assert first.startswith("198.1") and ":" in second, (first, second)
+
+
 def a_name_that_is_not_allowed_is_not_resolved(scene):
     done = scene.run("env", "-i", PYTHON, "-c", "import socket; socket.getaddrinfo('example.com', 80)")
     assert done.returncode == 1 and b"gaierror" in done.stderr, done.stderr

@@ -125,8 +125,8 @@ garden: all ## the same bytes through exeat to the servers that are installed (d
 clients-table: all ## the same, and docs/clients.md from what they did; every client must be there
 	@EXEAT_BUILD=$(abspath $(B)) python3 tests/interop/test_clients.py --write docs/clients.md
 
-node: ## a Node.js for the interop tests whose fetch heeds proxy variables, below build, by npm
-	@test -x build/node/node_modules/.bin/node || npm install --silent --no-save --no-audit --no-fund --prefix build/node node@24
+node: ## a Node.js for the interop tests whose fetch heeds proxy variables, and axios, below build, by npm
+	@test -d build/node/node_modules/axios || npm install --silent --no-save --no-audit --no-fund --prefix build/node node@24 axios@1
 
 .PHONY: openapi
 openapi: ## descriptions of well-known APIs for tests/system/test_import.py, below build, by npm

@@ -22,9 +22,11 @@ for extra in "$@"; do
     test) packages="$packages iproute2 nftables util-linux faketime mandoc" ;;
     bench) packages="$packages haproxy squid-openssl mitmproxy" ;;
     interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
-                       python3-httpx python3-pip $(missing_command node nodejs npm npm go golang-go)" ;;
-    interop-all) packages="$packages chromium libnss3-tools
-                       $(missing_command javac default-jdk-headless mvn maven cargo cargo)" ;;
+                       python3-httpx python3-aiohttp python3-pip httpie aria2
+                       iodine dns2tcp ptunnel-ng proxytunnel httptunnel corkscrew
+                       $(missing_command node nodejs npm npm go golang-go)" ;;
+    interop-all) packages="$packages chromium libnss3-tools awscli gh r-base-core python3-grpcio
+                       $(missing_command kubectl kubernetes-client javac default-jdk-headless mvn maven cargo cargo)" ;;
     soak) packages="$packages util-linux slowhttptest" ;;
     garden) packages="$packages lighttpd-mod-openssl gunicorn python3-uvicorn python3-h11 python3-httptools python3-aiohttp
                       python3-tornado python3-waitress
@@ -69,6 +71,8 @@ for p in $missing; do
     nginx | lighttpd | haproxy | varnish) unit=$p ;;
     squid-openssl) unit=squid ;;
     nghttp2-proxy) unit=nghttpx ;;
+    iodine) unit=iodined ;;
+    ptunnel-ng | dns2tcp) unit=$p ;;
     *) continue ;;
     esac
     if command -v systemctl >/dev/null; then as_root systemctl --quiet disable $unit 2>/dev/null || true; fi

@@ -10,54 +10,58 @@ import re
 import subprocess
 
 from servers import BIG, BIG_SHA256, EVENTS, PIECE
-from world import PROGRAMS, SECRET, Sandbox, Skip, need, python_with
+from world import PROGRAMS, SECRET, Skip, need, python_with
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+NODE_MODULES = os.path.join(ROOT, "build", "node", "node_modules")
 
 
 # ---- the programs ----
 
-def program(name):
-    return os.path.join(PROGRAMS, name)
-
-
 def shell(name):
     def make(box):
-        return [need("sh"), program(need(name) and name + ".sh")]
+        need(name)
+        return [need("sh"), box.program(name + ".sh")]
     return make
 
 
-def python(module):
-    return lambda box: [python_with(module.replace("urllib", "urllib.request")), program(module + "_client.py")]
+def python(module, library=None):
+    return lambda box: [python_with(library or module), box.program(module + "_client.py")]
 
 
-def find_node():
-    """A Node that heeds proxy variables: 24 or later, of the machine or of `make node`."""
-    for node in (os.path.join(ROOT, "build", "node", "node_modules", ".bin", "node"), "node"):
-        try:
-            version = subprocess.run([node, "--version"], stdout=subprocess.PIPE).stdout.decode()
-        except OSError:
-            continue
-        if int(re.match(r"v(\d+)", version).group(1)) >= 24:
-            return node
-    raise Skip("there is no Node 24 here: `make node` brings it")
+def node_modules(box):
+    """What `make node` brought, where the sandbox sees it."""
+    if not os.path.isdir(NODE_MODULES):
+        raise Skip("`make node` was not run here")
+    return box.way.bring(NODE_MODULES)
+
+
+def find_node(box):
+    """A Node that heeds proxy variables: 24 or later."""
+    return os.path.join(node_modules(box), ".bin", "node")
 
 
 def node(name):
-    return lambda box: [find_node(), program(name)]
+    return lambda box: [find_node(box), box.program(name)]
+
+
+def axios(box):
+    os.symlink(node_modules(box), os.path.join(box.work, "node_modules"))
+    return node("axios.cjs")(box)
 
 
 def go(box):
     """Built outside of the sandbox, as its user would have done."""
     env = dict(os.environ, CGO_ENABLED="0", GO111MODULE="off", GOTOOLCHAIN="local")
-    subprocess.run([need("go"), "build", "-o", os.path.join(box.work, "client"), program("client.go")], env=env, check=True)
-    return [os.path.join(box.work, "client")]
+    built = os.path.join(box.work, "client")
+    subprocess.run([need("go"), "build", "-o", built, os.path.join(PROGRAMS, "client.go")], env=env, check=True)
+    return [built]
 
 
 def java(name):
     def make(box):
         need("java")
-        subprocess.run([need("javac"), "-d", box.work, program(name + ".java")], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run([need("javac"), "-d", box.work, os.path.join(PROGRAMS, name + ".java")], check=True, stderr=subprocess.DEVNULL)
         return ["java", "-cp", box.work, name]
     return make
 
@@ -68,7 +72,7 @@ def script(interpreter, name, *check):
         need(interpreter)
         if check and subprocess.run(check, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode != 0:
             raise Skip("%s is without what %s needs" % (interpreter, name))
-        return [interpreter, program(name)]
+        return [interpreter, box.program(name)]
     return make
 
 
@@ -80,16 +84,20 @@ NO_EXPECT = {"expect": "does not expect 100"}
 NO_TOKEN = {"token": "sends a proxy no password: needs a listener of its own"}
 PHP_STREAMS = {"token": "a program's own fields replace the proxy's", "redirect": "keeps the first host's name for TLS behind a proxy",
                "events": "waits for whole buffers of a chunked answer"}
+# What makes a whole way fail, and what is then said.
+OWN_ROOTS = {"captured": ("brings roots of its own, and takes others from a variable only", b"certificate")}
 
-# name, program, what tells its version, and what the client itself cannot do of the checks below.
+# name, program, what tells its version, and what the client itself cannot do, by check below or, wholly, by way.
 CLIENTS = [
     ("curl", shell("curl"), ["curl", "--version"], {}),
     ("wget", shell("wget"), ["wget", "--version"], NO_EXPECT),
-    ("Python urllib", python("urllib"), ["{program}", "--version"], NO_EXPECT),
+    ("Python urllib", python("urllib", "urllib.request"), ["{program}", "--version"], NO_EXPECT),
     ("Python requests", python("requests"), ["{program}", "-c", "import requests; print(requests.__version__)"], NO_EXPECT),
     ("Python httpx", python("httpx"), ["{program}", "-c", "import httpx; print(httpx.__version__)"], NO_EXPECT),
-    ("Node fetch", node("fetch.mjs"), ["{program}", "--version"], NO_EXPECT),
-    ("Node https", node("https.mjs"), ["{program}", "--version"], {"redirect": "follows no redirect"}),
+    ("Python aiohttp", python("aiohttp"), ["{program}", "-c", "import aiohttp; print(aiohttp.__version__)"], {}),
+    ("Node fetch", node("fetch.mjs"), ["{program}", "--version"], {**NO_EXPECT, **OWN_ROOTS}),
+    ("Node https", node("https.mjs"), ["{program}", "--version"], {"redirect": "follows no redirect", **OWN_ROOTS}),
+    ("axios", axios, ["{program}", "-p", "require('%s/axios/package.json').version" % NODE_MODULES], {**NO_EXPECT, **OWN_ROOTS}),
     ("Go net/http", go, ["go", "version"], {}),
     ("Java HttpClient", java("ModernClient"), ["java", "--version"], NO_TOKEN),
     ("Java URLConnection", java("ClassicClient"), ["java", "--version"], NO_TOKEN),
@@ -104,18 +112,18 @@ CLIENTS = [
 # ---- what each of them does ----
 
 class Client:
-    def __init__(self, world, name, make, version):
-        self.name, self.world = name, world
-        self.slug = re.sub(r"\W+", "-", name.lower())
-        self.box = Sandbox(world, self.slug)
+    def __init__(self, way, name, make, version):
+        self.name, self.way, self.world = name, way, way.world
+        self.slug = re.sub(r"\W+", "-", name.lower()) + "-" + way.name
+        self.box = way.sandbox(self.slug)
         self.command = make(self.box)
         command = [self.command[0] if word == "{program}" else word for word in version]
         self.version = version_of(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout)
 
     def ask(self, method, url, file=None, key=None, sandbox="own", **settings):
         """(status, body)"""
-        env = dict(KEY=key or self.world.environment[sandbox]["DEMO_KEY"], **settings)
-        done = self.box.run(*self.command, method, url, *([file] if file else []), sandbox=sandbox, **env)
+        settings["KEY"] = key or self.way.key("DEMO_KEY", sandbox)
+        done = self.box.run(*self.command, method, url, *([file] if file else []), sandbox=sandbox, **settings)
         status = re.search(rb"^status (\d+)$", done.stderr, re.M)
         assert status, done.stderr[-800:]
         return int(status.group(1)), done.stdout
@@ -143,6 +151,18 @@ def is_told_why_it_is_refused(c):
     return "refusal with its reason"
 
 
+def gets_nothing_of_other_hosts(c):
+    """By a name, and where it is captured by an address, behind which a trap waits."""
+    name = c.slug + ".outside.test"
+    hosts = [name] + ([c.world.trap.address] if c.way.name == "captured" else [])
+    for host in hosts:
+        done = c.box.attempt(*c.command, "GET", "https://%s/" % host, KEY=c.way.key("DEMO_KEY"))
+        assert b"status 200" not in done.stderr, done.stderr[-800:]
+        assert c.way.refused(c.box, host=host, reason="host_not_allowed"), "no record of %s: %r" % (host, done.stderr[-800:])
+    assert c.world.trap.connections == 0
+    return "nothing of hosts that are not allowed"
+
+
 def takes_no_credential_to_another_host(c):
     """A client that keeps the credential across hosts is stopped, one that drops it arrives."""
     status, body = c.ask("GET", c.at("redirect"))
@@ -155,9 +175,7 @@ def takes_no_credential_to_another_host(c):
 
 
 def gets_events_as_they_come(c):
-    env = dict(c.world.environment["own"], HOME=c.box.work, KEY=c.world.environment["own"]["DEMO_KEY"])
-    running = subprocess.Popen([*c.command, "GET", c.at("events")], env=env, cwd=c.box.work, stdout=subprocess.PIPE,
-                               stderr=subprocess.DEVNULL)
+    running = c.box.start(*c.command, "GET", c.at("events"), KEY=c.way.key("DEMO_KEY"))
     heard = 0
     for line in running.stdout:
         if line.startswith(b"data: event"):
@@ -193,16 +211,29 @@ def proves_itself_at_a_shared_listener(c):
     return "token of a shared listener"
 
 
-CHECKS = [("post", posts_with_a_placeholder), ("refusal", is_told_why_it_is_refused),
-          ("redirect", takes_no_credential_to_another_host), ("events", gets_events_as_they_come),
-          ("expect", uploads_with_expect), ("token", proves_itself_at_a_shared_listener), ("big", moves_100_mb_both_ways)]
+CHECKS = [("post", posts_with_a_placeholder), ("refusal", is_told_why_it_is_refused), ("outside", gets_nothing_of_other_hosts),
+          ("redirect", takes_no_credential_to_another_host), ("events", gets_events_as_they_come)]
+# What there is to do only where there is a proxy, or does not depend on how a request came in.
+MORE_CHECKS = [("expect", uploads_with_expect), ("token", proves_itself_at_a_shared_listener), ("big", moves_100_mb_both_ways)]
 
 
-def run_client(world, report, name, make, version, cannot):
+def fails_and_reaches_nobody(c, said):
+    """What is said to fail does, for the reason that is said, so that the table stays true."""
+    file = c.box.write("hello", "hello")
+    done = c.box.attempt(*c.command, "POST", c.at("v1"), file, KEY=c.way.key("DEMO_KEY"))
+    assert said in done.stderr and "POST /v1/" + c.slug not in c.world.api.seen, done.stderr
+
+
+def run_client(way, report, name, make, version, cannot):
     """All checks of one client; its version, what it did, and what it cannot do."""
-    client, done = Client(world, name, make, version), []
-    for kind, check in CHECKS:
+    client, done = Client(way, name, make, version), []
+    if way.name in cannot:
+        why, said = cannot[way.name]
+        with report.check("%s %s (%s)" % (name, fails_and_reaches_nobody.__name__.replace("_", " "), way.name)):
+            fails_and_reaches_nobody(client, said)
+        return client.version, ["fails: " + why], []
+    for kind, check in CHECKS + (MORE_CHECKS if way.name == "environment" else []):
         if kind not in cannot:
-            with report.check("%s %s" % (name, check.__name__.replace("_", " "))):
+            with report.check("%s %s (%s)" % (name, check.__name__.replace("_", " "), way.name)):
                 done.append(check(client))
-    return client.version, done, list(cannot.values())
+    return client.version, done, [why for kind, why in cannot.items() if kind not in ("captured", "environment")]

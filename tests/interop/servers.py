@@ -25,7 +25,7 @@ class Request:
         self.method, target, _ = line.split(" ")
         self.path, _, self.query = target.partition("?")
         self.fields = {l.partition(":")[0].lower(): l.partition(":")[2].strip() for l in lines}
-        self.host = self.fields.get("host", "").rpartition(":")[0]
+        self.host = self.fields.get("host", "").partition(":")[0]
         self.stream, self.rest = stream, rest
 
     def _more(self):
@@ -68,10 +68,10 @@ class Request:
 class Server:
     """handlers: name of a host to a function of a Request."""
 
-    def __init__(self, cert, key):
+    def __init__(self, cert, key, port, address):
         self.handlers, self.context = {}, ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(cert, key)
-        self.port = Listener(self._serve).port
+        self.port = Listener(self._serve, port, address).port
 
     def _serve(self, raw):
         try:

@@ -1,32 +1,43 @@
 #!/usr/bin/env python3
 """
-Ordinary clients, unmodified, with nothing but the environment that `exeat sandbox add` prints: one
-entry a client in http_clients.py and tools.py. EXEAT_CASE chooses by a part of the name. With
+Ordinary clients, unmodified, in two ways: with nothing but the environment that `exeat sandbox add` prints, and captured, with nothing
+set at all. One entry a client in http_clients.py and tools.py. EXEAT_CASE chooses by a part of the name. With
 --write FILE the table of results is written there too, unless something failed or was skipped.
 """
 import concurrent.futures
 import contextlib
+import functools
 import os
 import sys
 import time
 
-from world import Report, Skip, World
+from captured import Captured
 from http_clients import CLIENTS, run_client
-from tools import TOOLS
+from tools import MORE_TOOLS, TOOLS, run_tool
+from world import Report, Skip, Told, World
 
 # What a lane may grow by while the clients run, two at a time: windows of bodies under way, TLS, what malloc keeps.
 ROOM = 48 << 20
 HEAD = """# Clients
 
-What unmodified clients did through exeat when `make clients-table` wrote this page, all of it as it should be. Each had the environment
-that `exeat sandbox add` prints and nothing else, besides what its own user would tell it: an address, a registry, a password.
-Behind exeat were servers that want the real credential. The clients ran two at a time; no process of a lane grew by more than %d MiB.
+What unmodified clients did through exeat when `make clients-table` wrote this page, all of it as it should be, in two ways:
+
+- **with the environment** that `exeat sandbox add` and `exeat env` print, and nothing else, besides what a client's own user would tell it: an
+  address, a registry, a password;
+- **captured, with nothing set**: as an ordinary user in [`exeat run`](run.md), with all of its variables unset. What is left is that connections and DNS
+  are captured, and that exeat's roots are shown in place of the system's.
+
+Behind exeat were servers that want the real credential, and a trap at an address that policy does not allow: nothing arrived there. A cell
+that says *fails* was run, too, failed for this reason, and reached nobody. With all of the environment in `exeat run` both ways are
+there at once. The clients ran two at a time; no process of a lane grew by more than %d MiB.
 
 %s
 ## What a client's user has to know
 
 - Node's `fetch` and `https` heed the environment from Node 22.21 and 24 on. Python's aiohttp wants `trust_env=True`.
-- Chromium takes a CA only from its NSS database: `certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n exeat -i .../ca.pem`.
+- Chromium takes a CA only from its NSS database. `exeat run` brings one where `certutil` is installed; elsewhere
+  `certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n exeat -i .../ca.pem`.
+- aria2 wants `--ca-certificate=.../bundle.pem` where its roots are not replaced.
 - PHP's streams get the proxy as their default context: a program that makes a context of its own names the proxy in it. Through this
   default they reach no server inside of the sandbox.
 - A client that keeps its credential when it is redirected to another host is refused there (`placeholder_wrong_destination`).
@@ -55,31 +66,42 @@ class Results(Report):
         except Exception as why:
             self.bad(name, "%s: %s" % (type(why).__name__, why))
 
-    def row(self, client, version, done, cannot=()):
-        did, does_not = self.rows.setdefault((client, version), ([], []))
-        did.extend(done)
-        does_not.extend(cannot)
+    def row(self, client, way, version, done, cannot=()):
+        """version: None, if it is known from another way."""
+        row = self.rows.setdefault(client, {"version": version, "environment": [], "captured": [], "cannot": []})
+        row["version"] = row["version"] or version
+        row[way].extend(done)
+        row["cannot"] += [why for why in cannot if why not in row["cannot"]]
 
     def table(self):
-        rows = sorted(self.rows.items(), key=lambda row: row[0][0].lower())
-        return "\n".join(["| client | version | what was done | what it does not do by itself |", "|---|---|---|---|"] + [
-            "| %s | %s | %s | %s |" % (*key, "; ".join(did), "; ".join(does_not)) for key, (did, does_not) in rows]) + "\n"
+        rows = sorted(self.rows.items(), key=lambda row: row[0].lower())
+        return "\n".join(["| client | version | with the environment | captured, with nothing set | what it does not do by itself |",
+                          "|---|---|---|---|---|"] + [
+            "| %s | %s | %s | %s | %s |" % (client, row["version"] or "", *("; ".join(row[k]) for k in ("environment", "captured", "cannot")))
+            for client, row in rows]) + "\n"
 
 
-def jobs(world, results):
+def jobs(ways, results):
     """(name, function) of everything there is to do, the long ones first."""
-    def http(name, *entry):
-        with results.check(name + " is there"):
-            results.row(name, *run_client(world, results, name, *entry))
+    def http(way, name, *entry):
+        with results.check("%s is there (%s)" % (name, way.name)):
+            results.row(name, way.name, *run_client(way, results, name, *entry))
 
-    def tool(name, function):
-        with results.check(function.__name__.replace("_", " ")):
-            results.row(name, *function(world))
+    def tool(way, name, function):
+        row = run_tool(way, results, name, function)
+        if row:
+            results.row(name, way.name, *row)
 
-    for name, function in TOOLS:
-        yield name + " " + function.__name__, lambda name=name, function=function: tool(name, function)
-    for name, *entry in CLIENTS:
-        yield name, lambda name=name, entry=entry: http(name, *entry)
+    for way in ways:
+        for name, function in TOOLS + (MORE_TOOLS if way.name == "environment" else []):
+            yield "%s %s %s" % (name, function.__name__, way.name), functools.partial(tool, way, name, function)
+        for name, *entry in CLIENTS:
+            yield "%s %s" % (name, way.name), functools.partial(http, way, name, *entry)
+
+
+def nothing_escaped(world, results):
+    with results.check("nothing arrived at an address that policy does not allow"):
+        assert world.trap.connections == 0, "%d connections" % world.trap.connections
 
 
 def memory_stayed_bounded(world, results):
@@ -90,15 +112,21 @@ def memory_stayed_bounded(world, results):
     print("a lane's process grew by %.1f MiB at most" % (world.memory.growth() / (1 << 20)))
 
 
+def ways_of(world, results, stack):
+    yield stack.enter_context(contextlib.closing(Told(world)))
+    with results.check("clients are captured here"):
+        yield stack.enter_context(contextlib.closing(Captured(world)))
+
+
 def main():
     chosen, results = os.environ.get("EXEAT_CASE", ""), Results()
-    world = World()
-    try:
+    with contextlib.ExitStack() as stack:
+        world = stack.enter_context(contextlib.closing(World()))
+        ways = list(ways_of(world, results, stack))
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda job: job[1](), [job for job in jobs(world, results) if chosen.lower() in job[0].lower()]))
+            list(pool.map(lambda job: job[1](), [job for job in jobs(ways, results) if chosen.lower() in job[0].lower()]))
         memory_stayed_bounded(world, results)
-    finally:
-        world.close()
+        nothing_escaped(world, results)
     print(results.table())
     if "--write" in sys.argv and not chosen and not results.failed and not results.skipped:
         with open(sys.argv[sys.argv.index("--write") + 1], "w") as f:

@@ -1,6 +1,11 @@
-"""One exeat for all clients, the servers behind it, and what it takes to run a client in a sandbox's environment."""
+"""One exeat for all clients, the servers behind it, and what it takes to run a client in one of two ways (WAYS).
+
+As root everything is at port 443, of loopback addresses of its own, so that it is also found by clients that are captured.
+"""
 import os
+import random
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -9,7 +14,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 import registries  # noqa: E402
 from helpers import SECRET, resident, small_place  # noqa: E402
-from place import Report, Skip  # noqa: E402, F401
+from place import Listener, Report, Skip  # noqa: E402, F401
 from servers import Api, Elsewhere, GitCgi, Server  # noqa: E402
 
 GIT_SECRET = "ghp-like-9aB8cD7eF6gH5iJ4kL3mN2oP1qR0"
@@ -49,15 +54,41 @@ sandbox shared { grant api all; grant elsewhere all; grant git all; grant regist
 """
 
 
+def own_address():
+    """A loopback address that no other test has, and the port of https, if this user may have it; else any port."""
+    address = "127.%d.%d.%d" % (random.randint(64, 127), random.randint(0, 255), random.randint(1, 254))
+    try:
+        with socket.create_server((address, 443)):
+            return address, 443
+    except OSError:
+        return "127.0.0.1", 0
+
+
+class Trap:
+    """Where nothing may arrive: an address outside that policy does not allow."""
+
+    def __init__(self):
+        self.address, port = own_address()
+        self.connections = 0
+        self.listener = Listener(self._serve, port, self.address)
+
+    def _serve(self, connection):
+        self.connections += 1
+        connection.close()
+
+
 class World:
     def __init__(self):
         names = {name: name + ".registry.test" for name in registries.REGISTRIES}
         hosts = ("api.allowed.test", "elsewhere.allowed.test", "git.allowed.test", *names.values())
+        self.address, port = own_address()
         self.place = small_place(POLICY % " ".join(names.values()), {"own": "sandbox own", "shared": "shared shared"},
                                  sandboxes=(), hosts=hosts, values={"port": 0},
+                                 config="".join("host %s %s\n" % (host, self.address) for host in hosts),
                                  secrets={"demo-key": (SECRET, "sk-demo-"), "git-key": (GIT_SECRET, None)})
-        server = Server(*self.place.ca.leaf("clients", list(hosts)))
-        self.url = {host.split(".")[0]: "https://%s:%d" % (host, server.port) for host in hosts}
+        self.place.hosts = ()  # which would be at another address
+        server, self.trap = Server(*self.place.ca.leaf("clients", list(hosts)), port, self.address), Trap()
+        self.url = {host.split(".")[0]: "https://" + host + (":%d" % server.port if server.port != 443 else "") for host in hosts}
         self.repositories = self.folder("repositories")
         self.api, self.elsewhere = Api(self.url["elsewhere"]), Elsewhere()
         self.git = GitCgi(self.repositories, GIT_SECRET)
@@ -114,18 +145,27 @@ class Memory:
 
 
 class Sandbox:
-    """A folder of its own and an environment for one client. settings: what the client is told beyond it, by its user."""
+    """A folder of its own for one client. settings: what the client is told beyond its environment, by its user."""
 
-    def __init__(self, world, name):
-        self.world, self.name = world, name
-        self.work = world.folder("work-" + name)
+    def __init__(self, way, name):
+        self.way, self.work = way, way.folder("work-" + name)
 
-    def run(self, *command, sandbox="own", seconds=180, **settings):
-        env = dict(self.world.environment[sandbox], HOME=self.work, LANG="C.UTF-8", **settings)
-        env = {name: value for name, value in env.items() if value is not None}
-        done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds, cwd=self.work)
+    def attempt(self, *command, seconds=180, **how):
+        """How it ended, whatever that is."""
+        return subprocess.run(**self.words(command, **how), stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=seconds)
+
+    def run(self, *command, **how):
+        done = self.attempt(*command, **how)
         assert done.returncode == 0, "%s: %d: %s%s" % (command[0], done.returncode, done.stdout[-4000:], done.stderr[-1200:])
         return done
+
+    def start(self, *command, **how):
+        return subprocess.Popen(**self.words(command, **how), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def words(self, command, sandbox="own", **settings):
+        """What subprocess takes to run it."""
+        env = dict(self.way.world.environment[sandbox], HOME=self.work, LANG="C.UTF-8", **settings)
+        return {"args": command, "env": {name: value for name, value in env.items() if value is not None}, "cwd": self.work}
 
     def write(self, name, text):
         path = os.path.join(self.work, name)
@@ -138,17 +178,51 @@ class Sandbox:
         with open(os.path.join(self.work, name), "rb") as f:
             return f.read()
 
+    def program(self, name):
+        """A copy of it here, where its user can read it."""
+        return shutil.copy(os.path.join(PROGRAMS, name), self.work)
+
+
+class Told:
+    """Clients with the environment that `exeat sandbox add` prints, in no namespace of their own."""
+
+    name = "environment"
+
+    def __init__(self, world):
+        self.world = world
+
+    def close(self):
+        pass
+
+    def folder(self, name):
+        return self.world.folder(name)
+
+    def sandbox(self, name):
+        return Sandbox(self, name)
+
+    def bring(self, folder):
+        """Where it is found inside."""
+        return folder
+
+    def key(self, variable, sandbox="own"):
+        return self.world.environment[sandbox][variable]
+
+    def refused(self, box, **facts):
+        """Whether the trail has a refusal with these facts."""
+        return any(r.get("verdict") == "deny" and facts.items() <= r.items() for r in self.world.place.records())
+
 
 def need(program):
-    found = shutil.which(program)
+    """Its path: Debian's, if there is one."""
+    found = shutil.which(program, path="/usr/bin:/usr/sbin") or shutil.which(program)
     if not found:
         raise Skip("there is no %s here" % program)
     return found
 
 
 def python_with(module):
-    """A Python that has the module, this one or Debian's; its path."""
-    for python in (sys.executable, "/usr/bin/python3"):
+    """A Python that has the module, Debian's or this one; its path."""
+    for python in ("/usr/bin/python3", sys.executable):
         if os.path.exists(python) and subprocess.run([python, "-c", "import " + module], stderr=subprocess.DEVNULL).returncode == 0:
             return python
     raise Skip("there is no Python with %s here" % module)

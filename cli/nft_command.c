@@ -45,46 +45,67 @@ static void free_rules(struct config *c, struct nft_rules *r) {
 
 /* ---- print ---- */
 
+static void write_chain(const struct nft_rules *rules, enum nft_chain chain, struct buf *out) {
+    const struct nft_chain_info *info = nft_chain_info(chain);
+    buf_printf(out, "\tchain %s {\n\t\ttype %s hook %s priority %s; policy accept;\n", info->name,
+               info->type, info->hook, info->priority);
+    for (const struct nft_rule *r = rules->first; r; r = r->next)
+        if (r->chain == chain)
+            buf_printf(out, "\t\t%.*s\n", VIEW_ARG(view_skip(buf_view(&r->text), 1)));
+    buf_put_str(out, "\t}\n");
+}
+
+static bool is_of(enum nft_chain chain, const char *family) {
+    return strcmp(nft_chain_info(chain)->family, family) == 0;
+}
+
+/* One that has no rules any more is taken away all the same. */
 static void write_text(const struct nft_rules *rules, struct buf *out) {
-    buf_put_str(out, "# Leads sandboxes to exeat; made by `exeat nft print` of its configuration.\n"
-                     "# Load it with `nft -f`, and look at what is loaded with `exeat nft check`.\n"
-                     "table " NFT_FAMILY " " NFT_TABLE "\n"
-                     "delete table " NFT_FAMILY " " NFT_TABLE "\n"
-                     "table " NFT_FAMILY " " NFT_TABLE " {\n");
-    for (enum nft_chain chain = 0; chain < NFT_CHAINS; chain++) {
-        const struct nft_chain_info *info = nft_chain_info(chain);
-        buf_printf(out, "\tchain %s {\n\t\ttype %s hook %s priority %s; policy accept;\n",
-                   info->name, info->type, info->hook, info->priority);
-        for (const struct nft_rule *r = rules->first; r; r = r->next)
-            if (r->chain == chain)
-                buf_printf(out, "\t\t%.*s\n", VIEW_ARG(view_skip(buf_view(&r->text), 1)));
-        buf_put_str(out, "\t}\n");
+    buf_put_str(out,
+                "# Leads sandboxes to exeat; made by `exeat nft print` of its configuration.\n"
+                "# Load it with `nft -f`, and look at what is loaded with `exeat nft check`.\n");
+    for (const char *const *f = nft_families; *f; f++)
+        buf_printf(out, "table %s %s\ndelete table %s %s\n", *f, NFT_TABLE, *f, NFT_TABLE);
+    for (const char *const *f = nft_families; *f; f++) {
+        if (!nft_rules_some(rules, *f))
+            continue;
+        buf_printf(out, "table %s %s {\n", *f, NFT_TABLE);
+        for (enum nft_chain chain = 0; chain < NFT_CHAINS; chain++)
+            if (is_of(chain, *f))
+                write_chain(rules, chain, out);
+        buf_put_str(out, "}\n");
     }
-    buf_put_str(out, "}\n");
 }
 
 static json_t *chain_json(const struct nft_chain_info *info) {
-    return json_pack("{s:{s:s,s:s,s:s,s:s,s:s,s:i,s:s}}", "chain", "family", NFT_FAMILY, "table",
+    return json_pack("{s:{s:s,s:s,s:s,s:s,s:s,s:i,s:s}}", "chain", "family", info->family, "table",
                      NFT_TABLE, "name", info->name, "type", info->type, "hook", info->hook, "prio",
                      info->prio, "policy", "accept");
 }
 
+static int add_tables(json_t *all, const struct nft_rules *rules) {
+    static const char *const verbs[] = {"add", "delete", "add"};
+    int bad = 0;
+    for (const char *const *f = nft_families; *f; f++)
+        for (size_t i = 0; i < (nft_rules_some(rules, *f) ? 3 : 2); i++)
+            bad |= json_array_append_new(all, json_pack("{s:{s:{s:s,s:s}}}", verbs[i], "table",
+                                                        "family", *f, "name", NFT_TABLE));
+    return bad;
+}
+
 /* For `nft -j -f`. */
 static int write_json(const struct nft_rules *rules, struct buf *out) {
-    static const char *const verbs[] = {"add", "delete", "add"};
     json_t *all = json_array();
-    int bad = 0;
-    for (size_t i = 0; i < 3; i++)
-        bad |= json_array_append_new(all, json_pack("{s:{s:{s:s,s:s}}}", verbs[i], "table",
-                                                    "family", NFT_FAMILY, "name", NFT_TABLE));
+    int bad = add_tables(all, rules);
     for (enum nft_chain chain = 0; chain < NFT_CHAINS; chain++)
-        bad |= json_array_append_new(all,
-                                     json_pack("{s:o}", "add", chain_json(nft_chain_info(chain))));
+        if (nft_rules_some(rules, nft_chain_info(chain)->family))
+            bad |= json_array_append_new(
+                all, json_pack("{s:o}", "add", chain_json(nft_chain_info(chain))));
     for (const struct nft_rule *r = rules->first; r; r = r->next)
-        bad |=
-            json_array_append_new(all, json_pack("{s:{s:{s:s,s:s,s:s,s:O}}}", "add", "rule",
-                                                 "family", NFT_FAMILY, "table", NFT_TABLE, "chain",
-                                                 nft_chain_info(r->chain)->name, "expr", r->expr));
+        bad |= json_array_append_new(
+            all, json_pack("{s:{s:{s:s,s:s,s:s,s:O}}}", "add", "rule", "family",
+                           nft_chain_info(r->chain)->family, "table", NFT_TABLE, "chain",
+                           nft_chain_info(r->chain)->name, "expr", r->expr));
     json_t *root = json_pack("{s:o}", "nftables", all);
     char *text = root && !bad ? json_dumps(root, JSON_COMPACT) : NULL;
     if (text)
@@ -189,13 +210,14 @@ static const char *text_of(const json_t *object, const char *key) {
 }
 
 /* The first object of this kind in our table that is called so, or NULL. */
-static const json_t *loaded(const json_t *all, const char *kind, const char *name) {
+static const json_t *loaded(const json_t *all, const char *family, const char *kind,
+                            const char *name) {
     size_t i;
     const json_t *entry;
     json_array_foreach(all, i, entry) {
         const json_t *o = json_object_get(entry, kind);
         bool is_table = strcmp(kind, "table") == 0;
-        if (o && strcmp(text_of(o, "family"), NFT_FAMILY) == 0 &&
+        if (o && strcmp(text_of(o, "family"), family) == 0 &&
             (is_table || strcmp(text_of(o, "table"), NFT_TABLE) == 0) &&
             strcmp(text_of(o, "name"), name) == 0)
             return o;
@@ -204,15 +226,15 @@ static const json_t *loaded(const json_t *all, const char *kind, const char *nam
 }
 
 /* What the rules of a chain say, in order. NULL: no memory. */
-static json_t *loaded_rules(const json_t *all, const char *chain) {
+static json_t *loaded_rules(const json_t *all, const struct nft_chain_info *chain) {
     json_t *found = json_array();
     size_t i;
     const json_t *entry;
     json_array_foreach(all, i, entry) {
         const json_t *rule = json_object_get(entry, "rule");
-        if (rule && strcmp(text_of(rule, "family"), NFT_FAMILY) == 0 &&
+        if (rule && strcmp(text_of(rule, "family"), chain->family) == 0 &&
             strcmp(text_of(rule, "table"), NFT_TABLE) == 0 &&
-            strcmp(text_of(rule, "chain"), chain) == 0 &&
+            strcmp(text_of(rule, "chain"), chain->name) == 0 &&
             json_array_append(found, json_object_get(rule, "expr")) != 0) {
             json_decref(found);
             return NULL;
@@ -229,7 +251,7 @@ static void find_extra(struct findings *f, const char *chain, const json_t *expr
 
 static void compare_chain(struct findings *f, const json_t *all, enum nft_chain chain) {
     const struct nft_chain_info *info = nft_chain_info(chain);
-    const json_t *is = loaded(all, "chain", info->name);
+    const json_t *is = loaded(all, info->family, "chain", info->name);
     json_t *wanted = chain_json(info);
     static const char *const members[] = {"type", "hook", "prio", "policy"};
     if (!is)
@@ -253,7 +275,7 @@ static size_t find_like(const json_t *rules, size_t n, const json_t *expr) {
 static bool compare_rules(struct findings *f, const json_t *all, const struct nft_rules *rules,
                           enum nft_chain chain) {
     const char *name = nft_chain_info(chain)->name;
-    json_t *are = loaded_rules(all, name);
+    json_t *are = loaded_rules(all, nft_chain_info(chain));
     size_t n = 0, end = json_array_size(are);
     for (const struct nft_rule *r = rules->first; r && are; r = r->next) {
         if (r->chain != chain)
@@ -274,17 +296,28 @@ static bool compare_rules(struct findings *f, const json_t *all, const struct nf
     return are != NULL;
 }
 
-static bool compare(struct findings *f, const json_t *all, const struct nft_rules *rules) {
-    if (!loaded(all, "table", NFT_TABLE)) {
+static bool compare_table(struct findings *f, const json_t *all, const struct nft_rules *rules,
+                          const char *family) {
+    bool good = true, some = nft_rules_some(rules, family);
+    bool there = loaded(all, family, "table", NFT_TABLE) != NULL;
+    if (some && !there)
         find(f, "", "the table is not loaded: `exeat nft print | nft -f -` loads it",
-             VIEW(NFT_FAMILY " " NFT_TABLE));
-        return true;
-    }
-    bool good = true;
-    for (enum nft_chain chain = 0; chain < NFT_CHAINS && good; chain++) {
+             view_str(family));
+    else if (there && !some)
+        find(f, "", "a table is loaded of which the configuration has nothing", view_str(family));
+    for (enum nft_chain chain = 0; chain < NFT_CHAINS && good && some && there; chain++) {
+        if (!is_of(chain, family))
+            continue;
         compare_chain(f, all, chain);
         good = compare_rules(f, all, rules, chain);
     }
+    return good;
+}
+
+static bool compare(struct findings *f, const json_t *all, const struct nft_rules *rules) {
+    bool good = true;
+    for (const char *const *family = nft_families; *family && good; family++)
+        good = compare_table(f, all, rules, *family);
     return good && buf_ok(&f->text);
 }
 
@@ -305,7 +338,7 @@ static int check(const struct cli *cli, const struct nft_rules *rules, struct vi
         buf_put_str(&f.text, "]\n");
     else if (f.n == 0)
         buf_put_str(&f.text, "the rules of the configuration are loaded, and no others in their "
-                             "table\n");
+                             "tables\n");
     if (code == EXIT_YES)
         cli_print(stdout, &f.text);
     buf_free(&f.text);

@@ -8,13 +8,24 @@
 enum { RULE_MAX = 1024 };
 
 static const struct nft_chain_info chains[NFT_CHAINS] = {
-    [NFT_SPOOFED] = {"spoofed", "filter", "prerouting", "raw", -300},
-    [NFT_REDIRECTED] = {"redirected", "nat", "prerouting", "dstnat", -100},
-    [NFT_REFUSED] = {"refused", "filter", "prerouting", "dstnat + 10", -90},
+    [NFT_SPOOFED] = {"inet", "spoofed", "filter", "prerouting", "raw", -300},
+    [NFT_REDIRECTED] = {"inet", "redirected", "nat", "prerouting", "dstnat", -100},
+    [NFT_REFUSED] = {"inet", "refused", "filter", "prerouting", "dstnat + 10", -90},
+    [NFT_PORTS] = {"bridge", "ports", "filter", "prerouting", "filter", -200},
+    [NFT_BETWEEN] = {"bridge", "between", "filter", "forward", "filter", -200},
 };
+
+const char *const nft_families[] = {"inet", "bridge", NULL};
 
 const struct nft_chain_info *nft_chain_info(enum nft_chain chain) {
     return &chains[chain];
+}
+
+bool nft_rules_some(const struct nft_rules *r, const char *family) {
+    for (const struct nft_rule *rule = r->first; rule; rule = rule->next)
+        if (strcmp(chains[rule->chain].family, family) == 0)
+            return true;
+    return false;
 }
 
 /* ---- a rule ---- */
@@ -82,7 +93,7 @@ static void put_match(struct maker *m, const char *op, json_t *left, json_t *rig
 
 static void put_meta(struct maker *m, const char *key, const char *value) {
     char text[64];
-    bool named = strcmp(key, "iifname") == 0;
+    bool named = strcmp(key, "iifname") == 0 || strcmp(key, "oifname") == 0;
     snprintf(text, sizeof text, named ? "%s \"%s\"" : "meta %s %s", key, value);
     put_match(m, "==", json_pack("{s:{s:s}}", "meta", "key", key), json_string(value), text);
 }
@@ -105,15 +116,20 @@ static const char *ip(uint8_t family) {
     return family == 4 ? "ip" : "ip6";
 }
 
-static void put_range(struct maker *m, const char *field, const struct range *r) {
+static void put_range_of(struct maker *m, const char *protocol, const char *field,
+                         const struct range *r) {
     char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + 8];
     address_format(&r->base, address);
     bool one = r->bits == (r->base.family == 4 ? 32 : 128);
     snprintf(text, sizeof text, one ? "%s" : "%s/%u", address, r->bits);
-    put_payload(m, ip(r->base.family), field,
+    put_payload(m, protocol, field,
                 one ? json_string(address)
                     : json_pack("{s:{s:s,s:i}}", "prefix", "addr", address, "len", (int)r->bits),
                 text);
+}
+
+static void put_range(struct maker *m, const char *field, const struct range *r) {
+    put_range_of(m, ip(r->base.family), field, r);
 }
 
 static void put_address(struct maker *m, const char *field, const struct address *a) {
@@ -231,11 +247,11 @@ static void write_source(struct maker *m, const struct packets *p) {
 }
 
 /* Finding neighbours takes addresses of the link, and none before there is one. */
-static void write_neighbours(struct maker *m, const char *interface) {
+static void write_neighbours(struct maker *m, enum nft_chain chain, const char *interface) {
     static const struct range link = {{6, {0xfe, 0x80}}, 10}, none = {{6, {0}}, 128};
     const struct range *ranges[] = {&link, &none};
     for (size_t i = 0; i < 2; i++) {
-        begin(m, NFT_SPOOFED);
+        begin(m, chain);
         put_meta(m, "iifname", interface);
         put_range(m, "saddr", ranges[i]);
         put_meta(m, "l4proto", "ipv6-icmp");
@@ -246,9 +262,42 @@ static void write_neighbours(struct maker *m, const char *interface) {
 static void write_spoofed(struct maker *m, const struct packets *p) {
     if (!p->source || !p->of->interface[0])
         return;
-    write_neighbours(m, p->of->interface);
+    write_neighbours(m, NFT_SPOOFED, p->of->interface);
     begin(m, NFT_SPOOFED);
     put_meta(m, "iifname", p->of->interface);
+    end_plainly(m, "drop");
+}
+
+/* ---- at a bridge ---- */
+
+static void begin_port(struct maker *m, enum nft_chain chain, const char *way,
+                       const struct packets *p) {
+    begin(m, chain);
+    put_meta(m, way, p->of->port_of_bridge);
+}
+
+static void write_port_source(struct maker *m, const struct packets *p) {
+    if (!p->source || !p->of->port_of_bridge[0])
+        return;
+    begin_port(m, NFT_PORTS, "iifname", p);
+    put_range(m, "saddr", p->source);
+    end_plainly(m, "accept");
+    if (p->source->base.family != 4)
+        return;
+    begin_port(m, NFT_PORTS, "iifname", p);
+    put_range_of(m, "arp", "saddr ip", p->source);
+    end_plainly(m, "accept");
+}
+
+static void write_port(struct maker *m, const struct packets *p) {
+    if (!p->source || !p->of->port_of_bridge[0])
+        return;
+    write_neighbours(m, NFT_PORTS, p->of->port_of_bridge);
+    begin_port(m, NFT_PORTS, "iifname", p);
+    end_plainly(m, "drop");
+    begin_port(m, NFT_BETWEEN, "iifname", p);
+    end_plainly(m, "drop");
+    begin_port(m, NFT_BETWEEN, "oifname", p);
     end_plainly(m, "drop");
 }
 
@@ -332,9 +381,9 @@ static const struct config_listener *find_unreachable(const struct config *c) {
 
 int nft_rules_make(const struct config *c, struct nft_rules *out,
                    const struct config_listener **bad) {
-    static rule_writer *const writers[] = {write_source, write_spoofed,     write_left,
-                                           write_names,  write_connections, write_let_through,
-                                           write_refused};
+    static rule_writer *const writers[] = {write_source,  write_spoofed,     write_left,
+                                           write_names,   write_connections, write_let_through,
+                                           write_refused, write_port_source, write_port};
     struct maker m = {.rules = out};
     *out = (struct nft_rules){.last = &out->first};
     *bad = find_unreachable(c);

@@ -1,10 +1,15 @@
 /*
  * The rules of nftables that lead sandboxes to the listeners of a configuration: those of `listen` lines that name an
- * `interface` or a `source`. One table, whose chains all stand where packets come in:
+ * `interface` or a `source`. A table of inet, whose chains all stand where packets come in:
  *
  *   spoofed     what comes in by an interface from other addresses than its listeners' sources is dropped
  *   redirected  connections, and questions for names, are led to the listeners
  *   refused     what else comes from there is refused at once, for the host and for others behind it
+ *
+ * and, for listeners that name a `port` of a bridge, one of bridge:
+ *
+ *   ports       what comes in by a port from other addresses than its sources is dropped
+ *   between     nothing goes from or to another port of the bridge
  *
  * A rule is made once, as text for people and as the JSON that `nft -j list ruleset` has for it; no sets, whose
  * order nft chooses.
@@ -16,14 +21,13 @@
 
 #include <jansson.h>
 
-#define NFT_FAMILY "inet"
 #define NFT_TABLE "exeat"
 
-enum nft_chain { NFT_SPOOFED, NFT_REDIRECTED, NFT_REFUSED, NFT_CHAINS };
+enum nft_chain { NFT_SPOOFED, NFT_REDIRECTED, NFT_REFUSED, NFT_PORTS, NFT_BETWEEN, NFT_CHAINS };
 
 /* As nft lists it. */
 struct nft_chain_info {
-    const char *name, *type, *hook, *priority; /* priority: the word for prio */
+    const char *family, *name, *type, *hook, *priority; /* priority: the word for prio */
     int prio;
 };
 
@@ -39,6 +43,10 @@ struct nft_rules {
 };
 
 const struct nft_chain_info *nft_chain_info(enum nft_chain chain);
+/* The families that have a table each, in order; NULL at the end. */
+extern const char *const nft_families[];
+/* Whether there is any rule in the table of the family. */
+bool nft_rules_some(const struct nft_rules *r, const char *family);
 /*
  * ERR_MISSING: no listener has an interface or a source. ERR_BAD: nothing could arrive at one of them; *bad is it.
  * ERR_MEMORY. Whatever the result, to be freed.

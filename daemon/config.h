@@ -30,9 +30,10 @@ struct config_listener {
     mode_t mode;
     uid_t owner; /* of the socket; NOBODY: the daemon's own */
     gid_t group;
-    char interface[INTERFACE_SIZE]; /* that it hears alone; empty: all */
-    struct view admit;              /* whom it lets in (policy/admission.h) */
-    uint32_t lane;                  /* id of its lane */
+    char interface[INTERFACE_SIZE];      /* that it hears alone; empty: all */
+    char port_of_bridge[INTERFACE_SIZE]; /* where its sandbox is at the interface; or empty */
+    struct view admit;                   /* whom it lets in (policy/admission.h) */
+    uint32_t lane;                       /* id of its lane */
     struct position at;
     struct config_listener *next;
 };

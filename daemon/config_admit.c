@@ -107,8 +107,8 @@ int config_admit_sources(void *source, struct lexer *l, const struct token *at) 
     return err == 0 ? read_items(s, l, ADMIT_SOURCES, read_source) : err;
 }
 
-int config_interface(void *source, struct lexer *l, const struct token *at) {
-    struct config_source *s = source;
+static int read_interface(struct config_source *s, struct lexer *l, const struct token *at,
+                          char out[INTERFACE_SIZE]) {
     struct token t;
     int err = check_place(l, at, s->listener->place == PLACE_INTERNET, "TCP and UDP");
     if (err != 0 || lexer_word(l, "the name of a network interface", &t) != 0)
@@ -123,6 +123,16 @@ int config_interface(void *source, struct lexer *l, const struct token *at) {
                    WORD_ARG(t.text));
         return ERR_BAD;
     }
-    memcpy(s->listener->interface, name.p, name.n);
+    memcpy(out, name.p, name.n);
     return 0;
+}
+
+int config_interface(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    return read_interface(s, l, at, s->listener->interface);
+}
+
+int config_port(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    return read_interface(s, l, at, s->listener->port_of_bridge);
 }

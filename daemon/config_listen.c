@@ -254,7 +254,8 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
                                              {"cid", config_admit_guests, true},
                                              {"proxy-protocol", config_admit_relays, true},
                                              {"source", config_admit_sources, true},
-                                             {"interface", config_interface, true}};
+                                             {"interface", config_interface, true},
+                                             {"port", config_port, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);
@@ -281,6 +282,13 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
     }
     if (s->listener->place == PLACE_VSOCK && view_is_empty(s->listener->admit)) {
         errors_add(l->errors, at->at, "a vsock listener says with 'cid N' which guest it is for");
+        return ERR_BAD;
+    }
+    if (s->listener->port_of_bridge[0] &&
+        (!s->listener->interface[0] || view_is_empty(s->listener->admit))) {
+        errors_add(l->errors, at->at,
+                   "'port' says which addresses come in where at a bridge: that takes 'interface' "
+                   "(the bridge) and 'source'");
         return ERR_BAD;
     }
     int result = add_listener(s, l);

@@ -44,6 +44,8 @@ int config_admit_relays(void *source, struct lexer *l, const struct token *at);
 int config_admit_sources(void *source, struct lexer *l, const struct token *at);
 /* Of a listener: `interface NAME`. */
 int config_interface(void *source, struct lexer *l, const struct token *at);
+/* `port NAME`. */
+int config_port(void *source, struct lexer *l, const struct token *at);
 /* `limit NAME VALUE`. */
 int config_limit(void *source, struct lexer *l, const struct token *at);
 

@@ -189,17 +189,17 @@ struct findings {
     struct buf text;
 };
 
-static void find(struct findings *f, const char *chain, const char *what, struct view rule) {
+/* where: a chain, or the family of a table. */
+static void find(struct findings *f, const char *where, const char *what, struct view rule) {
     struct buf *b = &f->text;
     if (f->json) {
         buf_put_str(b, f->n ? ",{" : "{");
-        json_put_text(b, "chain", view_str(chain));
+        json_put_text(b, "where", view_str(where));
         json_put_text(b, "finding", view_str(what));
         json_put_text(b, "rule", rule);
         buf_put_str(b, "}");
     } else {
-        buf_printf(b, "%s%s%s%s%.*s\n", chain, *chain ? ": " : "", what, rule.n ? ": " : "",
-                   VIEW_ARG(rule));
+        buf_printf(b, "%s: %s%s%.*s\n", where, what, rule.n ? ": " : "", VIEW_ARG(rule));
     }
     f->n++;
 }
@@ -301,10 +301,11 @@ static bool compare_table(struct findings *f, const json_t *all, const struct nf
     bool good = true, some = nft_rules_some(rules, family);
     bool there = loaded(all, family, "table", NFT_TABLE) != NULL;
     if (some && !there)
-        find(f, "", "the table is not loaded: `exeat nft print | nft -f -` loads it",
-             view_str(family));
+        find(f, family, "the table is not loaded: `exeat nft print | nft -f -` loads it",
+             (struct view){NULL, 0});
     else if (there && !some)
-        find(f, "", "a table is loaded of which the configuration has nothing", view_str(family));
+        find(f, family, "a table is loaded of which the configuration has nothing",
+             (struct view){NULL, 0});
     for (enum nft_chain chain = 0; chain < NFT_CHAINS && good && some && there; chain++) {
         if (!is_of(chain, family))
             continue;

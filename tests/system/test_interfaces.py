@@ -307,7 +307,10 @@ def a_check_names_what_is_missing_and_what_is_too_much(w):
     code, text = check(listing[:chain] + [{"chain": dict(listing[chain]["chain"], prio=-200)}] + listing[chain + 1:])
     assert code == 1 and "prio" in text and text.count("\n") == 1, text
     code, text = check([o for o in listing if "table" not in o and "chain" not in o and "rule" not in o])
-    assert code == 1 and "the table is not loaded" in text, text
+    assert code == 1 and [line[:25] for line in text.splitlines()] == ["inet: the table is not lo", "bridge: the table is not "], text
+    w.write("other.conf", "state state\npolicy policy.exeat\nlisten transparent 0.0.0.0:1 { sandbox a; interface veth-a }\n")
+    done = subprocess.run([os.path.join(w.build, "exeat"), "--config", w.path("other.conf"), "nft", "check"], stdout=subprocess.PIPE)
+    assert done.returncode == 1 and b"bridge: a table is loaded of which the configuration has nothing" in done.stdout, done
     for wrong in ([], {"a": 1}):
         assert check(wrong)[0] == 1
     w.exeat("nft", "check", "--file", "-", stdin=b"nonsense", check=False)
@@ -315,7 +318,7 @@ def a_check_names_what_is_missing_and_what_is_too_much(w):
     # What is loaded, as nft itself tells, and as JSON.
     host("nft add rule inet exeat redirected accept")
     found = json.loads(w.exeat("--json", "nft", "check", check=False))
-    assert w.last.returncode == 1 and [f["chain"] for f in found] == ["redirected"], found
+    assert w.last.returncode == 1 and [f["where"] for f in found] == ["redirected"], found
     w.load("flush ruleset\n")
     assert subprocess.run(["nft", "-j", "-f", "-"], input=w.exeat("--json", "nft", "print").encode()).returncode == 0
     w.exeat("nft", "check")

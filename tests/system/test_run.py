@@ -272,9 +272,10 @@ def ct_13_without_the_variables_other_ports_of_tcp_are_refused_in_words_and_reco
     records = [json.loads(line) for line in scene.raw([scene.exeat, "log", "--file", log, "--json"]).stdout.splitlines()]
     os.unlink(log)
     assert len(found) == len(cases), text
-    for (where, _, answer), (_, end, milliseconds, got) in zip(cases, found):
+    for (where, words, answer), (_, end, milliseconds, got) in zip(cases, found):
         assert end == "closed" and bytes.fromhex(got).startswith(answer) and bool(got) == bool(answer), (where, end, bytes.fromhex(got))
-        assert milliseconds < 100, (where, milliseconds)
+        # Who is silent is given 50 ms first; a busy machine takes its time besides.
+        assert milliseconds < (100 if len(words) > 1 else 250), (where, milliseconds)
         host, number = where.rsplit("/", 1)
         meant = ("[%s]:%s" if ":" in host else "%s:%s") % (host, number)
         assert [r["verdict"] for r in records if r.get("meant") == meant] == ["deny"], (meant, records)

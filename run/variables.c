@@ -8,8 +8,12 @@
 
 static bool set_variable(struct view pair) {
     char *text = strndup((const char *)pair.p, pair.n);
-    /* The environment keeps the text. */
-    return text && putenv(text) == 0;
+    char *value = text ? strchr(text, '=') : NULL;
+    if (value)
+        *value++ = '\0';
+    bool done = value && setenv(text, value, 1) == 0;
+    free(text);
+    return done;
 }
 
 int variables_set(struct view blocks) {

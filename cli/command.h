@@ -53,6 +53,7 @@ int command_vault_backup(const struct cli *cli, int argc, char **argv);
 int command_vault_restore(const struct cli *cli, int argc, char **argv);
 int command_vault_rekey(const struct cli *cli, int argc, char **argv);
 int command_run(const struct cli *cli, int argc, char **argv);
+int command_doctor(const struct cli *cli, int argc, char **argv);
 int command_sandbox_add(const struct cli *cli, int argc, char **argv);
 int command_sandbox_list(const struct cli *cli, int argc, char **argv);
 int command_sandbox_remove(const struct cli *cli, int argc, char **argv);

@@ -36,6 +36,8 @@ static const struct command commands[] = {
      "[--ro PATH]... [--hide PATH]... [--bind PATH[:PLACE]]... [--strict-trust] [--unenforced] -- "
      "COMMAND...",
      "a command in a sandbox whose only way out is exeat", command_run},
+    {"doctor", NULL, "[ADDRESS[:PORT]]...",
+     "from inside of a sandbox: which clients work, and what gets out", command_doctor},
     {"env", NULL, "NAME [--format " ENVIRONMENT_FORMATS "]",
      "the same as `sandbox add`: a sandbox's environment, for who makes it", command_sandbox_add},
     {"sandbox", "add", "NAME [--format " ENVIRONMENT_FORMATS "]",

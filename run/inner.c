@@ -3,8 +3,10 @@
 #include "run/confine.h"
 #include "run/files.h"
 #include "run/host_sockets.h"
+#include "run/hostile.h"
 #include "run/identity.h"
 #include "run/network.h"
+#include "run/probe_self.h"
 #include "run/refusal.h"
 #include "run/say.h"
 #include "run/signals.h"
@@ -36,6 +38,8 @@ static _Noreturn void command(const struct run_plan *plan, const struct inner_ca
     if (enter_namespaces(caller) != 0 || files_enter(plan) != 0 || confine_command() != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, 0);
+    if (probe_self(plan) != 0)
+        _exit(RUN_FAILED);
     sigprocmask(SIG_SETMASK, &caller->signals, NULL);
     run_execute(plan->argv);
 }
@@ -78,7 +82,10 @@ static int make_sandbox(const struct run_plan *plan, const struct inner_caller *
         return run_say("a user namespace: %s", refusal_reason("", errno));
     if (send_listeners(s) != 0 || files_cover(plan) != 0 || receive_environment(s) != 0)
         return -1;
-    return trust_show(plan);
+    if (trust_show(plan) != 0)
+        return -1;
+    hostile_open_hole();
+    return 0;
 }
 
 /* Ends what ends, until it is the command: its status. */

@@ -1,0 +1,67 @@
+#include "run/probe_self.h"
+
+#include "run/probe_host.h"
+#include "run/probe_network.h"
+#include "run/say.h"
+
+#include <limits.h>
+#include <string.h>
+
+/*
+ * Ports where nobody listens in such a network (network.h): the kernel refuses at once. Of UDP only: TCP is captured at every port
+ * and would be asked of exeat, and goes by the same routes.
+ */
+enum { DISCARD = 9, QUIC = 443, WAIT_MS = 1000, PATHS_MAX = 1 << 20 };
+
+static const char *const addresses[] = {"192.0.2.1", "198.51.100.1", "169.254.169.254",
+                                        "2001:db8::1", "fd00:ec2::254"};
+
+static void refuse(void *ctx, const struct finding *f) {
+    int *result = ctx;
+    if (f->verdict != PROBE_CONTAINED)
+        *result = run_say("the sandbox is not tight, so the command is not run: %s %s: %s",
+                          f->probe, f->what, f->why);
+}
+
+/* Whether the path is what a bind shows, or in it. */
+static bool is_shown(const struct run_plan *plan, struct view path) {
+    for (size_t i = 0; i < plan->n_binds; i++) {
+        struct view to = view_str(plan->binds[i].to);
+        if (view_starts(path, to) && (path.n == to.n || path.p[to.n] == '/' || to.n == 1))
+            return true;
+    }
+    return false;
+}
+
+static void probe_paths(const struct probe *p, const struct run_plan *plan,
+                        void (*known)(struct buf *out),
+                        void (*probe)(const struct probe *p, struct view paths)) {
+    struct buf all, hidden;
+    buf_init(&all, PATHS_MAX);
+    buf_init(&hidden, PATHS_MAX);
+    known(&all);
+    for (struct view rest = buf_view(&all); rest.n > 0;) {
+        struct view path = view_cut(&rest, 0);
+        if (!is_shown(plan, path))
+            buf_put(&hidden, view_of(path.p, path.n + 1));
+    }
+    probe(p, buf_view(&hidden));
+    buf_free(&all);
+    buf_free(&hidden);
+}
+
+int probe_self(const struct run_plan *plan) {
+    int result = 0;
+    const struct probe p = {.wait_ms = WAIT_MS, .tell = refuse, .ctx = &result};
+    probe_interfaces(&p);
+    probe_sockets(&p);
+    for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+        probe_udp(&p, addresses[i], DISCARD);
+        probe_udp(&p, addresses[i], QUIC);
+    }
+    probe_abstract(&p);
+    probe_processes(&p);
+    probe_paths(&p, plan, probe_known_sockets, probe_socket_files);
+    probe_paths(&p, plan, probe_known_files, probe_files);
+    return result;
+}

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""What `exeat run` adds to a command: `true` alone, in a sandbox with an exeatd of its own, and in one of a running exeatd."""
+"""What `exeat run` adds to a command: `echo` alone, in a sandbox with an exeatd of its own, and in one of a running exeatd.
+Then many sandboxes of a running exeatd at once: how long until all run, and the memory of each.
+"""
 import argparse
 import os
 import statistics
@@ -7,16 +9,21 @@ import subprocess
 import tempfile
 import time
 
-POLICY = """service demo { host api.example.com; operation read { GET /** } }
-sandbox a { grant demo all }
-"""
+from run import pss_of, tree
+
+SERVICE = "service demo { host api.example.com; operation read { GET /** } }\n"
 TARGETS = {"alone": None, "private": 250, "attached": 60}  # milliseconds
 
 
 def milliseconds(words, env):
+    """Until the command's first byte, and until it is over."""
     begin = time.monotonic()
-    subprocess.run(words, check=True, env=env)
-    return 1000 * (time.monotonic() - begin)
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE) as command:
+        command.stdout.read(1)
+        first = time.monotonic() - begin
+    if command.returncode != 0:
+        raise SystemExit("%s: exit status %d" % (" ".join(words), command.returncode))
+    return 1000 * first, 1000 * (time.monotonic() - begin)
 
 
 class Running:
@@ -44,33 +51,59 @@ class Running:
         self.process.wait()
 
 
+def crowd(run, daemon, n, env):
+    """n sandboxes, started one after another and all there at once: seconds that took, kB of each in exeatd's processes and its own."""
+    began, daemon_before = time.monotonic(), pss_of(tree(daemon))
+    commands = []
+    try:
+        for i in range(n):
+            commands.append(subprocess.Popen(run + ["--sandbox", "s%d" % i, "--", "sh", "-c", "echo runs; read end"], env=env,
+                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+            if commands[-1].stdout.readline() != b"runs\n":
+                raise SystemExit("sandbox %d of %d does not run" % (i + 1, n))
+        seconds = time.monotonic() - began
+        own = sum(pss_of(tree(c.pid)) for c in commands)
+        return seconds, (pss_of(tree(daemon)) - daemon_before) / n, own / n
+    finally:
+        for c in commands:
+            c.communicate(b"\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--build", default="build")
     parser.add_argument("--reps", type=int, default=20)
+    parser.add_argument("--sandboxes", type=int, default=100, help="at once")
     args = parser.parse_args()
     env = {k: v for k, v in os.environ.items() if not k.startswith("EXEAT_")}
     with tempfile.TemporaryDirectory(prefix="exeat-launch-") as directory:
         os.chmod(directory, 0o755)
         policy = os.path.join(directory, "policy")
         with open(policy, "w") as f:
-            f.write(POLICY)
+            f.write(SERVICE + "".join("sandbox s%d { grant demo all }\n" % i for i in range(args.sandboxes + 1)))
         run = [os.path.abspath(os.path.join(args.build, "exeat"))]
         with Running(args.build, directory, env) as running:
+            attached = run + ["--config", running.config, "run"]
             ways = {
-                "alone": ["true"],
-                "private": run + ["run", "--policy", policy, "--", "true"],
-                "attached": run + ["--config", running.config, "run", "--sandbox", "a", "--", "true"],
+                "alone": ["echo"],
+                "private": run + ["run", "--policy", policy, "--sandbox", "s0", "--", "echo"],
+                "attached": attached + ["--sandbox", "s0", "--", "echo"],
             }
             taken = {way: [] for way in ways}
             os.chdir("/")
             for _ in range(args.reps):
                 for way, words in ways.items():
                     taken[way].append(milliseconds(words, env))
-    print("`exeat run -- true`, milliseconds, %d times in turn" % args.reps)
-    print("%-10s %8s %8s %8s   target" % ("", "least", "median", "most"))
+            many = crowd(attached, running.process.pid, args.sandboxes, env) if args.sandboxes else None
+    print("`exeat run -- echo`, milliseconds, %d times in turn" % args.reps)
+    print("%-10s %12s %8s %8s %8s   target" % ("", "first byte", "least", "median", "most"))
     for way, times in taken.items():
-        print("%-10s %8.1f %8.1f %8.1f   %s" % (way, min(times), statistics.median(times), max(times), TARGETS[way] or ""))
+        first, whole = zip(*times)
+        print("%-10s %12.1f %8.1f %8.1f %8.1f   %s" % (way, statistics.median(first), min(whole), statistics.median(whole), max(whole),
+                                                  TARGETS[way] or ""))
+    if many:
+        print("%d sandboxes at once, started one after another in %.1f s; each %.0f kB in exeatd's processes, %.0f kB in its own%s" %
+              (args.sandboxes, *many, "" if os.getuid() == 0 else " (of processes that this user may look into)"))
 
 
 if __name__ == "__main__":

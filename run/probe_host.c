@@ -133,7 +133,7 @@ void probe_socket_files(const struct probe *p, struct view paths) {
     size_t tried = 0, outside = 0;
     for (struct view rest = paths; rest.n > 0;) {
         struct view path = view_cut(&rest, 0);
-        if (is_named_before(paths, path))
+        if (is_named_before(paths, path) || view_equal(path, view_str(getenv("EXEAT_SOCKET"))))
             continue;
         tried++;
         outside += try_socket(p, "socket", path,

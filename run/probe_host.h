@@ -15,7 +15,8 @@ void probe_known_sockets(struct buf *out);
 /* Appends those where exeat keeps its configuration, state and keys unless it was told otherwise. */
 void probe_known_files(struct buf *out);
 
-/* "socket": those of paths that can be connected to, and are not held by a process of this sandbox. */
+/* "socket": those of paths that can be connected to, and are not held by a process of this sandbox;
+ * $EXEAT_SOCKET is the sandbox's way in. */
 void probe_socket_files(const struct probe *p, struct view paths);
 /* "abstract": the same of the abstract sockets that this network namespace shows. */
 void probe_abstract(const struct probe *p);

@@ -133,7 +133,7 @@ class Open:
     """Of the network, the processes and the files of exeatd: the doctor is run with a's environment, beside everything."""
 
     def __init__(self):
-        self.place = small_place()
+        self.place = small_place(listeners={"a": "sandbox a", "b": "sandbox b", "unix": "sandbox a"})
         self.place.__enter__()
         self.folder = tempfile.mkdtemp(prefix="exeat-test-", dir="/var/tmp")
         self.others = [Answering(80, socket.SOCK_STREAM), Answering(8443, socket.SOCK_STREAM), Answering(443, socket.SOCK_DGRAM),
@@ -153,7 +153,8 @@ class Open:
     def doctor(self, *words, before=(), **env):
         proxy = "http://127.0.0.1:%d" % self.place.ports["a"]
         base = {"PATH": "/usr/bin:/bin", "HOME": self.folder, "https_proxy": proxy, "http_proxy": proxy,
-                "CURL_CA_BUNDLE": self.place.path("state", "public", "ca.pem"), "RES_OPTIONS": "timeout:1 attempts:1"}
+                "CURL_CA_BUNDLE": self.place.path("state", "public", "ca.pem"), "RES_OPTIONS": "timeout:1 attempts:1",
+                "EXEAT_SOCKET": self.place.path("unix.sock")}
         return Findings(subprocess.run([*before, os.path.join(self.place.build, "exeat"), "--config", self.place.path("exeat.conf"),
                                         "doctor", "--json", *words], env={**base, **env}, capture_output=True, timeout=200))
 
@@ -175,6 +176,13 @@ def ways_that_are_not_there_are_said_with_their_fix_and_the_others_work(o):
     assert row["verdict"] == "fails" and "exeat run" in row["fix"], row
     assert o.findings.one("client", "curl", "environment")["verdict"] == "works", o.findings.of("client")
     assert not o.findings.of("client", "curl", "transparent"), o.findings.of("client")
+
+
+def the_unix_socket_of_the_sandbox_is_a_way_in_and_no_escape(o):
+    row = o.findings.one("way", "unix")
+    assert row["verdict"] == "works" and row["what"] == o.place.path("unix.sock") and row["why"] == "a", row
+    assert o.findings.one("client", "curl", "unix")["verdict"] == "works", o.findings.of("client", "curl")
+    assert not o.findings.of("containment", "socket", o.place.path("unix.sock")), o.findings.of("containment", "socket")
 
 
 def what_escapes_is_the_exit_status(o):
@@ -295,7 +303,8 @@ def files_of_exeat_refuse(h):
 
 TIGHT = [every_way_in_works, the_clients_that_are_there_are_driven_by_each_way_that_they_have, nothing_escapes_and_nothing_is_unsure,
          the_table_says_the_same_and_a_client_that_fails_gets_its_fix, a_target_that_is_no_address_is_refused]
-OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work, what_escapes_is_the_exit_status,
+OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work,
+        the_unix_socket_of_the_sandbox_is_a_way_in_and_no_escape, what_escapes_is_the_exit_status,
         a_connection_that_somebody_else_takes_escaped, a_metadata_service_that_answers_escaped,
         datagrams_that_are_answered_escaped_and_those_that_are_not_are_unsure, a_dns_server_that_is_not_exeat_escaped,
         raw_sockets_escaped, the_listener_of_another_sandbox_escaped, exeatd_s_files_socket_and_process_escaped,

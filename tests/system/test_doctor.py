@@ -293,6 +293,15 @@ def a_socket_of_an_agent_refuses(h):
         h.refused("while umount %s 2>/dev/null; do :; done" % path, "socket " + path)
 
 
+def a_socket_that_the_user_shows_does_not(h):
+    path = os.path.join(h.home, ".gnupg", "S.gpg-agent")
+    if os.path.exists(path):
+        os.unlink(path)
+    with bound(path):
+        done = h.run(PYTHON, "-c", "import socket; socket.socket(socket.AF_UNIX).connect('%s')" % path, options=("--bind", path))
+    assert done.returncode == 0, done
+
+
 def files_of_exeat_refuse(h):
     folder = os.path.join(h.home, ".config", "exeat")
     with open(h.own(os.path.join(folder)) + "/policy", "w") as f:
@@ -310,7 +319,8 @@ OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work,
         raw_sockets_escaped, the_listener_of_another_sandbox_escaped, exeatd_s_files_socket_and_process_escaped,
         sockets_of_outside_escaped_and_those_of_the_sandbox_did_not]
 HOLED = [without_a_hole_the_command_is_run, an_interface_refuses, somebody_who_takes_datagrams_refuses,
-         the_processes_of_the_host_refuse, a_socket_of_an_agent_refuses, files_of_exeat_refuse]
+         the_processes_of_the_host_refuse, a_socket_of_an_agent_refuses,
+         a_socket_that_the_user_shows_does_not, files_of_exeat_refuse]
 
 
 def main():

@@ -125,8 +125,9 @@ garden: all ## the same bytes through exeat to the servers that are installed (d
 clients-table: all ## the same, and docs/clients.md from what they did; every client must be there
 	@EXEAT_BUILD=$(abspath $(B)) python3 tests/interop/test_clients.py --write docs/clients.md
 
-node: ## a Node.js for the interop tests whose fetch heeds proxy variables, and axios, below build, by npm
-	@test -d build/node/node_modules/axios || npm install --silent --no-save --no-audit --no-fund --prefix build/node node@24 axios@1
+node: ## for the interop tests: a Node.js whose fetch heeds proxy variables, and others of its kind, below build, by npm
+	@test -d build/node/node_modules/yarn || npm install --silent --no-save --no-audit --no-fund --prefix build/node \
+	  node@24 axios@1 deno@2 bun@1 pnpm@9 yarn@1
 
 .PHONY: openapi
 openapi: ## descriptions of well-known APIs for tests/system/test_import.py, below build, by npm

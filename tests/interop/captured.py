@@ -29,6 +29,13 @@ os.execvpe(words[cut + 1], words[cut + 1:], env)
 """
 
 
+def link_or_copy(source, copy):
+    try:
+        os.link(source, copy)
+    except OSError:
+        shutil.copy2(source, copy)
+
+
 class CapturedSandbox(Sandbox):
     def words(self, command, sandbox="own", **settings):
         env = dict(PATH=os.environ["PATH"], HOME=self.work, LANG="C.UTF-8", **settings)
@@ -79,7 +86,7 @@ class Captured:
         copy = os.path.join(self.visible, os.path.basename(folder))
         with self.bringing:
             if not os.path.exists(copy):
-                shutil.copytree(folder, copy, symlinks=True)
+                shutil.copytree(folder, copy, symlinks=True, copy_function=link_or_copy)
         return copy
 
     def key(self, variable, sandbox="own"):

@@ -45,6 +45,10 @@ def node(name):
     return lambda box: [find_node(box), box.program(name)]
 
 
+def other_runtime(name, *words):
+    return lambda box: [os.path.join(node_modules(box), ".bin", name), *words, box.program("fetch.mjs")]
+
+
 def axios(box):
     os.symlink(node_modules(box), os.path.join(box.work, "node_modules"))
     return node("axios.cjs")(box)
@@ -97,6 +101,8 @@ CLIENTS = [
     ("Python aiohttp", python("aiohttp"), ["{program}", "-c", "import aiohttp; print(aiohttp.__version__)"], {}),
     ("Node fetch", node("fetch.mjs"), ["{program}", "--version"], {**NO_EXPECT, **OWN_ROOTS}),
     ("Node https", node("https.mjs"), ["{program}", "--version"], {"redirect": "follows no redirect", **OWN_ROOTS}),
+    ("Deno fetch", other_runtime("deno", "run", "-A"), ["{program}", "--version"], {**NO_EXPECT, **OWN_ROOTS}),
+    ("Bun fetch", other_runtime("bun", "run"), ["{program}", "--version"], {**NO_EXPECT, **OWN_ROOTS}),
     ("axios", axios, ["{program}", "-p", "require('%s/axios/package.json').version" % NODE_MODULES], {**NO_EXPECT, **OWN_ROOTS}),
     ("Go net/http", go, ["go", "version"], {}),
     ("Java HttpClient", java("ModernClient"), ["java", "--version"], NO_TOKEN),

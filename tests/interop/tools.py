@@ -6,7 +6,7 @@ import random
 import re
 import subprocess
 
-from http_clients import find_node, version_of
+from http_clients import NODE_MODULES, find_node, node_modules, version_of
 from registries import NAME, VERSION
 from world import SECRET, Skip, need, python_with
 
@@ -119,6 +119,24 @@ def npm_install(way):
     box.run(find_node(box), npm, "install", "--globalconfig", os.devnull, "--fetch-retries", "0", "--registry", way.world.url["npm"], NAME)
     assert b"installed" in box.read("node_modules/%s/index.js" % NAME)
     return version("npm", "--version"), ["install from a registry"]
+
+
+def other_npm(way, name, script, *words):
+    box = way.sandbox(name)
+    box.write("package.json", '{"name": "app", "version": "1.0.0"}')
+    command = [find_node(box), os.path.join(node_modules(box), name, "bin", script)]
+    box.run(*command, "add", *words, "--registry", way.world.url["npm"], NAME)
+    assert b"installed" in box.read("node_modules/%s/index.js" % NAME)
+    return version(os.path.join(NODE_MODULES, ".bin", name), "--version"), ["install from a registry"]
+
+
+def pnpm_add(way):
+    return other_npm(way, "pnpm", "pnpm.cjs", "--fetch-retries", "0")
+
+
+def yarn_add(way):
+    """Its cache would be the machine's for root."""
+    return other_npm(way, "yarn", "yarn.js", "--cache-folder", "cache")
 
 
 def pip_download(way):
@@ -272,7 +290,7 @@ def chromium_posts_from_a_page(way):
 
 
 TOOLS = [
-    ("git", git_clone_and_push), ("npm", npm_install), ("pip", pip_download), ("go get", go_get), ("cargo", cargo_fetch),
+    ("git", git_clone_and_push), ("npm", npm_install), ("pnpm", pnpm_add), ("Yarn 1", yarn_add), ("pip", pip_download), ("go get", go_get), ("cargo", cargo_fetch),
     ("Maven", maven_resolve), ("apt", apt_update_and_download), ("HTTPie", httpie_post), ("aria2", aria2_download), ("GitHub CLI", gh_api),
     ("kubectl", kubectl_get), ("AWS CLI", aws_s3), ("R", r_download), ("gRPC (Python)", grpc_call), ("Chromium", chromium_posts_from_a_page),
 ]
@@ -284,7 +302,8 @@ MORE_TOOLS = [
 # Those that fail, by way: why, and what they then say.
 ONLY_HTTP_2 = ("speaks HTTP/2 only, which exeat does not", "ALPN|UNAVAILABLE")
 FAIL = {
-    ("npm", "captured"): ("its Node.js brings roots of its own, and takes others from a variable only", "certificate"),
+    **{(name, "captured"): ("its Node.js brings roots of its own, and takes others from a variable only", "certificate")
+       for name in ("npm", "pnpm", "Yarn 1")},
     ("aria2", "environment"): ("takes roots from an option only", "issuer is not known"),
     ("gRPC (Python)", "environment"): ONLY_HTTP_2,
     ("gRPC (Python)", "captured"): ONLY_HTTP_2,

@@ -12,7 +12,7 @@ import threading
 from case_scene import in_own_network
 from helpers import small_place
 from place import BUILD, Report, Skip
-from test_run import ORDINARY, PYTHON, Scene
+from run_scene import ORDINARY, PYTHON, Scene
 
 HOSTILE = BUILD if BUILD.rstrip("/").endswith("hostile") else os.path.join(BUILD, "hostile")
 

@@ -67,6 +67,7 @@ static const struct variable {
     {"DENO_CERT", CA},
     {"WGETRC", PUBLIC, "wgetrc"},
     {"APT_CONFIG", PUBLIC, "apt.conf"},
+    {"GIT_CONFIG_SYSTEM", PUBLIC, "gitconfig"},
     {"PHP_INI_SCAN_DIR", FOLDER, NULL},
     {"JAVA_TOOL_OPTIONS", JAVA, NULL},
 };

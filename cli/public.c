@@ -17,12 +17,17 @@ int public_system_roots(struct buf *out) {
     return 0;
 }
 
-/* '@' stands for the directory's path. */
+/* "@/" begins a path in the directory. */
 static const struct settings {
     const char *name, *text;
 } settings[] = {
     {"wgetrc", "ca_certificate = @/bundle.pem\n"},
     {"apt.conf", "Acquire::https::CaInfo \"@/bundle.pem\";\n"},
+    /* SSH cannot leave. It takes the place of the system's own, which counts all the same. */
+    {"gitconfig", "[include]\n"
+                  "\tpath = /etc/gitconfig\n"
+                  "[url \"https://\"]\n"
+                  "\tinsteadOf = ssh://git@\n"},
     {"php.ini", "curl.cainfo = \"@/bundle.pem\"\n"
                 "openssl.cafile = \"@/bundle.pem\"\n"
                 "auto_prepend_file = \"@/proxy.php\"\n"},
@@ -44,7 +49,7 @@ static int write_settings(int dir, const char *path, const struct settings *s) {
     buf_init(&text, 1 << 16);
     struct view rest = view_str(s->text);
     while (rest.n > 0) {
-        size_t at = view_find(rest, '@');
+        size_t at = view_search(rest, VIEW("@/"));
         buf_put(&text, view_head(rest, at));
         if (at < rest.n)
             buf_put_str(&text, path);

@@ -5,7 +5,7 @@
  *   ca.pem      our certificates, for clients whose setting adds to the system's roots
  *   bundle.pem  the system's roots and ours, for clients whose setting replaces them
  *   roots.p12   the same for Java: PKCS #12 without a password
- *   wgetrc, apt.conf, php.ini, proxy.php
+ *   wgetrc, apt.conf, gitconfig, php.ini, proxy.php
  *               for clients that read no variable but that of a settings file (environment.c)
  *
  * Nothing in them is secret. Every file is replaced as a whole.

@@ -38,6 +38,7 @@ there at once. The clients ran two at a time; no process of a lane grew by more 
 - Chromium takes a CA only from its NSS database. `exeat run` brings one where `certutil` is installed; elsewhere
   `certutil -d sql:$HOME/.pki/nssdb -A -t C,, -n exeat -i .../ca.pem`.
 - aria2 wants `--ca-certificate=.../bundle.pem` where its roots are not replaced.
+- git reads `ssh://git@HOST/PATH` as `https://HOST/PATH` (`GIT_CONFIG_SYSTEM`); for `git@HOST:PATH` its user sets `url.https://HOST/.insteadOf`.
 - PHP's streams get the proxy as their default context: a program that makes a context of its own names the proxy in it. Through this
   default they reach no server inside of the sandbox.
 - A client that keeps its credential when it is redirected to another host is refused there (`placeholder_wrong_destination`).

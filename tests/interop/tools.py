@@ -1,4 +1,5 @@
 """Tools that speak more than one request: git, package managers, a browser. Each returns its version and what it did."""
+import base64
 import glob
 import json
 import os
@@ -70,6 +71,18 @@ def git_after_407(way):
     assert b"HTTP/1.1 407" in done.stderr, done.stderr[-500:]
     assert ("POST", "/after-407.git/git-receive-pack") in way.world.git.served
     return version("git", "--version"), ["token only after 407: clone and push"]
+
+
+def git_by_an_ssh_address(way):
+    need("git")
+    box = way.sandbox("git-ssh")
+    bare_repository(way, "ssh.git")
+    login = base64.b64encode(("x:" + way.key("GIT_KEY")).encode()).decode()
+    settings = dict(GIT, GIT_CONFIG_NOSYSTEM=None, GIT_CONFIG_KEY_0="http.extraHeader", GIT_CONFIG_VALUE_0="Authorization: Basic " + login)
+    before = len(way.world.git.served)
+    box.run("git", "ls-remote", way.world.url["git"].replace("https://", "ssh://git@") + "/ssh.git", **settings)
+    assert ("GET", "/ssh.git/info/refs") in [(m, p.partition("?")[0]) for m, p in way.world.git.served[before:]]
+    return version("git", "--version"), ["an ssh:// address, over HTTPS"]
 
 
 def git_with_a_foreign_password(way):
@@ -296,7 +309,7 @@ TOOLS = [
 ]
 # What there is to do only where there is a proxy.
 MORE_TOOLS = [
-    ("git", git_after_407), ("git", git_with_a_foreign_password), ("curl", curl_after_407),
+    ("git", git_after_407), ("git", git_by_an_ssh_address), ("git", git_with_a_foreign_password), ("curl", curl_after_407),
     ("curl", curl_at_a_host_that_is_not_allowed), ("curl", curl_uses_a_connection_again),
 ]
 # Those that fail, by way: why, and what they then say.

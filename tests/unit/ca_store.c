@@ -29,6 +29,7 @@ static const char *const files[] = {"ca/ca.key",         "ca/ca.pem",
                                     "public/roots.p12",  "public/roots.p12.new",
                                     "public/wgetrc",     "public/wgetrc.new",
                                     "public/apt.conf",   "public/apt.conf.new",
+                                    "public/gitconfig",  "public/gitconfig.new",
                                     "public/php.ini",    "public/php.ini.new",
                                     "public/proxy.php",  "public/proxy.php.new"};
 

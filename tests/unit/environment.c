@@ -71,6 +71,7 @@ static void the_shell_gets_lines_fit_for_eval(void **state) {
         "export NODE_EXTRA_CA_CERTS='/it'\\''s/ca.pem'\n",
         "export DENO_CERT='/it'\\''s/ca.pem'\n",
         "export WGETRC='/it'\\''s/wgetrc'\n",
+        "export GIT_CONFIG_SYSTEM='/it'\\''s/gitconfig'\n",
         "export APT_CONFIG='/it'\\''s/apt.conf'\n",
         "export PHP_INI_SCAN_DIR=':/it'\\''s'\n",
         "export JAVA_TOOL_OPTIONS='-Dhttp.proxyHost=127.0.0.1 -Dhttp.proxyPort=3128 "

@@ -11,6 +11,7 @@ static const struct nft_chain_info chains[NFT_CHAINS] = {
     [NFT_SPOOFED] = {"inet", "spoofed", "filter", "prerouting", "raw", -300},
     [NFT_REDIRECTED] = {"inet", "redirected", "nat", "prerouting", "dstnat", -100},
     [NFT_REFUSED] = {"inet", "refused", "filter", "prerouting", "dstnat + 10", -90},
+    [NFT_KEPT] = {"inet", "kept", "filter", "forward", "filter", 0},
     [NFT_PORTS] = {"bridge", "ports", "filter", "prerouting", "filter", -200},
     [NFT_BETWEEN] = {"bridge", "between", "filter", "forward", "filter", -200},
 };
@@ -211,8 +212,8 @@ static void begin_from(struct maker *m, enum nft_chain chain, const struct packe
 }
 
 /* The same, of all that shares an interface, whatever its address. */
-static void begin_scope(struct maker *m, const struct packets *p) {
-    begin(m, NFT_REFUSED);
+static void begin_scope(struct maker *m, enum nft_chain chain, const struct packets *p) {
+    begin(m, chain);
     if (p->of->interface[0])
         put_meta(m, "iifname", p->of->interface);
     else if (p->source)
@@ -340,33 +341,62 @@ static void write_connections(struct maker *m, const struct packets *p) {
 
 /* ---- refused ---- */
 
-static void write_let_through(struct maker *m, const struct packets *p) {
-    static const char *const neighbours[] = {"nd-router-solicit", "nd-neighbor-solicit",
-                                             "nd-neighbor-advert"};
-    begin_scope(m, p);
-    put_connection(m, "status", "dnat");
-    end_plainly(m, "accept");
-    begin_scope(m, p);
+static void write_answers(struct maker *m, enum nft_chain chain, const struct packets *p) {
+    begin_scope(m, chain, p);
     put_connection(m, "state", "established");
     end_plainly(m, "accept");
     /* What the way back says of them: too long, unreachable. */
-    begin_scope(m, p);
+    begin_scope(m, chain, p);
     put_connection(m, "state", "related");
     put_meta(m, "l4proto", p->of->address.family == 4 ? "icmp" : "ipv6-icmp");
     end_plainly(m, "accept");
+}
+
+/* By our rules: those of another table lead elsewhere. */
+static void write_led(struct maker *m, const struct packets *p) {
+    if (p->of->way == WAY_EXPLICIT)
+        return;
+    begin_from(m, NFT_REFUSED, p);
+    put_connection(m, "status", "dnat");
+    if (!is_wildcard(&p->of->address))
+        put_address(m, "daddr", &p->of->address);
+    put_port(m, protocol_of(p->of), p->of->port);
+    end_plainly(m, "accept");
+}
+
+static void write_let_through(struct maker *m, const struct packets *p) {
+    static const char *const neighbours[] = {"nd-router-solicit", "nd-neighbor-solicit",
+                                             "nd-neighbor-advert"};
+    write_led(m, p);
+    write_answers(m, NFT_REFUSED, p);
     for (size_t i = 0; i < 3 && p->of->interface[0]; i++) {
-        begin_scope(m, p);
+        begin_scope(m, NFT_REFUSED, p);
         put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);
         end_plainly(m, "accept");
     }
     write_explicit(m, NFT_REFUSED, p);
 }
 
-static void write_refused(struct maker *m, const struct packets *p) {
-    begin_scope(m, p);
+static void write_refusals(struct maker *m, enum nft_chain chain, const struct packets *p) {
+    begin_scope(m, chain, p);
     end_refusing(m, true);
-    begin_scope(m, p);
+    begin_scope(m, chain, p);
     end_refusing(m, false);
+}
+
+static void write_refused(struct maker *m, const struct packets *p) {
+    write_refusals(m, NFT_REFUSED, p);
+}
+
+/* ---- kept ---- */
+
+/* A port on a wildcard, what another table leads elsewhere, and neighbours' messages are let through for this host. */
+static void write_kept_answers(struct maker *m, const struct packets *p) {
+    write_answers(m, NFT_KEPT, p);
+}
+
+static void write_kept(struct maker *m, const struct packets *p) {
+    write_refusals(m, NFT_KEPT, p);
 }
 
 /* ---- all ---- */
@@ -381,9 +411,10 @@ static const struct config_listener *find_unreachable(const struct config *c) {
 
 int nft_rules_make(const struct config *c, struct nft_rules *out,
                    const struct config_listener **bad) {
-    static rule_writer *const writers[] = {write_source,  write_spoofed,     write_left,
-                                           write_names,   write_connections, write_let_through,
-                                           write_refused, write_port_source, write_port};
+    static rule_writer *const writers[] = {write_source,      write_spoofed,      write_left,
+                                           write_names,       write_connections,  write_let_through,
+                                           write_refused,     write_kept_answers, write_kept,
+                                           write_port_source, write_port};
     struct maker m = {.rules = out};
     *out = (struct nft_rules){.last = &out->first};
     *bad = find_unreachable(c);

@@ -1,10 +1,11 @@
 /*
  * The rules of nftables that lead sandboxes to the listeners of a configuration: those of `listen` lines that name an
- * `interface` or a `source`. A table of inet, whose chains all stand where packets come in:
+ * `interface` or a `source`. A table of inet:
  *
  *   spoofed     what comes in by an interface from other addresses than its listeners' sources is dropped
  *   redirected  connections, and questions for names, are led to the listeners
  *   refused     what else comes from there is refused at once, for the host and for others behind it
+ *   kept        of what was let through nothing begins that the host would forward
  *
  * and, for listeners that name a `port` of a bridge, one of bridge:
  *
@@ -23,7 +24,15 @@
 
 #define NFT_TABLE "exeat"
 
-enum nft_chain { NFT_SPOOFED, NFT_REDIRECTED, NFT_REFUSED, NFT_PORTS, NFT_BETWEEN, NFT_CHAINS };
+enum nft_chain {
+    NFT_SPOOFED,
+    NFT_REDIRECTED,
+    NFT_REFUSED,
+    NFT_KEPT,
+    NFT_PORTS,
+    NFT_BETWEEN,
+    NFT_CHAINS
+};
 
 /* As nft lists it. */
 struct nft_chain_info {

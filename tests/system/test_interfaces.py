@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import time
@@ -60,6 +61,9 @@ class Guest:
     def run(self, command):
         return host("nsenter --net=/proc/%d/ns/net %s" % (self.process.pid, command))
 
+    def run_python(self, program):
+        subprocess.run(["nsenter", "--net=/proc/%d/ns/net" % self.process.pid, sys.executable, "-c", program], check=True, timeout=60)
+
     def talk(self, kind, address, port, said=b"", own="", patience=8):
         done = subprocess.run(["nsenter", "--net=/proc/%d/ns/net" % self.process.pid, sys.executable, "-c", TALK, kind, address, str(port),
                                said.hex(), own], stdout=subprocess.PIPE, timeout=60, env=dict(os.environ, PATIENCE=str(patience)))
@@ -102,6 +106,7 @@ listen transparent [::]:3129    { sandbox a; interface veth-a; source fd20:1::2 
 listen dns 0.0.0.0:5301         { sandbox a; interface veth-a; source 10.20.1.2 }
 listen tcp 10.20.1.1:3128       { sandbox a; interface veth-a; source 10.20.1.2 }
 listen transparent 0.0.0.0:3129 { sandbox b; interface veth-b }
+listen tcp 0.0.0.0:3127         { sandbox b; interface veth-b }
 listen transparent 10.20.3.1:3130 { sandbox c; interface br0; port veth-c; source 10.20.3.2 }
 listen transparent 10.20.3.1:3131 { sandbox d; interface br0; port veth-d; source 10.20.3.3 }
 """
@@ -118,7 +123,8 @@ class World(Place):
         self.guests = {
             "a": Guest("a", ["10.20.1.2/24", "10.20.1.7/24", "fd20:1::2/64", "fd20:1::7/64"], ["10.20.1.1/24", "fd20:1::1/64"]),
             "b": Guest("b", ["10.20.2.2/24"], ["10.20.2.1/24"]),
-            "c": Guest("c", ["10.20.3.2/24"], ["10.20.3.1/24"], "br0"), "d": Guest("d", ["10.20.3.3/24"], ["10.20.3.1/24"], "br0")}
+            "c": Guest("c", ["10.20.3.2/24"], ["10.20.3.1/24"], "br0"), "d": Guest("d", ["10.20.3.3/24"], ["10.20.3.1/24"], "br0"),
+            "world": Guest("world", ["10.20.9.2/24", "fd20:9::2/64"], ["10.20.9.1/24", "fd20:9::1/64"])}
         super().__init__(POLICY_HERE, {}, sandboxes=(), config=CONFIG, hosts=HOSTS + ("clear.allowed.test",))
 
     def __exit__(self, *ignored):
@@ -262,6 +268,61 @@ def printed_rules_refuse_all_else_at_once_ct_13_ct_14(w):
     before = len(w.decisions())
     end, got = w.guests["b"].talk("udp", "10.20.1.2", 7777, b"x")
     assert end in ("PermissionError 13", "OSError 113") + refused and len(w.decisions()) == before, end
+
+
+OTHERS = """
+table ip other {
+    chain prerouting {
+        type nat hook prerouting priority dstnat - 20;
+        tcp dport 8088 dnat to 10.20.9.2:3127
+        udp dport 8088 dnat to 10.20.9.2:7777
+        tcp dport 8089 redirect to :8090
+    }
+}
+table inet counted {
+    counter gone { }
+    chain forward {
+        type filter hook forward priority 1000;
+        iifname "veth-b" counter name gone
+    }
+}
+"""
+# A neighbour's advertisement for somebody who is none.
+FAR_NEIGHBOUR = """
+import socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, 255)
+s.sendto(bytes([136, 0, 0, 0]) + bytes(20) + b'what it knows', ('fd20:9::2', 0))
+"""
+
+
+def printed_rules_let_nothing_go_on_through_the_host_ct_13(w):
+    """The host routes, and another table, whose rules come first, publishes ports of hosts behind it, as of containers."""
+    load_printed(w)
+    w.load(OTHERS)
+    host("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
+    guest = w.guests["b"]
+    guest.run("ip addr add fd20:3::2/64 dev eth0 nodad")
+    host("ip addr add fd20:3::1/64 dev veth-b nodad")
+    guest.run("ip -6 route replace default via fd20:3::1")
+
+    def gone():
+        listing = subprocess.run(["nft", "-j", "list", "counter", "inet", "counted", "gone"], stdout=subprocess.PIPE, check=True).stdout
+        return json.loads(listing)["nftables"][1]["counter"]["packets"]
+    for kind, address, port in (("tcp", "10.20.9.2", 3127), ("tcp", "10.20.2.1", 8088), ("udp", "10.20.2.1", 8088), ("tcp", "fd20:9::2", 3127)):
+        begin = time.monotonic()
+        end, got = guest.talk(kind, address, port, b"x", patience=4)
+        assert gone() == 0 and not got and time.monotonic() - begin < 2, (kind, address, port, end, got)
+    # Nor to a service of the host.
+    with socket.create_server(("0.0.0.0", 8090)):
+        assert guest.talk("tcp", "10.20.2.1", 8089)[0] == "ConnectionRefusedError 111"
+    guest.run_python(FAR_NEIGHBOUR)
+    assert gone() == 0
+    # The proxy, on a wildcard, is reached by whatever address of the host.
+    for address in ("10.20.2.1", "10.20.9.1"):
+        end, got = guest.talk("tcp", address, 3127, b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n")
+        answer = Answer(got)
+        assert answer.reason == "host_not_allowed" and w.newest(id=answer.record)["sandbox"] == "b", (address, end, got)
 
 
 def printed_rules_drop_what_is_spoofed_xs_02(w):

@@ -46,22 +46,34 @@ static void rules_are(const char *listeners, const char *wanted) {
 }
 
 #define LET_THROUGH(interface)                                                                     \
-    "iifname \"" interface "\" ct status dnat accept\n"                                            \
     "iifname \"" interface "\" ct state established accept\n"                                      \
     "iifname \"" interface "\" ct state related meta l4proto icmp accept\n"                        \
     "iifname \"" interface "\" icmpv6 type nd-router-solicit accept\n"                             \
     "iifname \"" interface "\" icmpv6 type nd-neighbor-solicit accept\n"                           \
     "iifname \"" interface "\" icmpv6 type nd-neighbor-advert accept\n"
+#define KEEP(packets, icmp)                                                                        \
+    "kept:\n" packets " ct state established accept\n" packets                                     \
+    " ct state related meta l4proto " icmp " accept\n" REFUSE(packets)
 #define REFUSE(packets)                                                                            \
     packets " meta l4proto tcp reject with tcp reset\n" packets                                    \
             " reject with icmpx admin-prohibited\n"
 
+#define KEEP_BOTH(interface)                                                                       \
+    "kept:\n"                                                                                      \
+    "iifname \"" interface "\" ct state established accept\n"                                      \
+    "iifname \"" interface "\" ct state related meta l4proto icmp accept\n"                        \
+    "iifname \"" interface "\" ct state related meta l4proto ipv6-icmp accept\n" REFUSE(           \
+        "iifname \"" interface "\"")
+
 static void all_of_an_interface_is_led_to_its_listener_or_refused(void **state) {
     (void)state;
-    rules_are("listen transparent 0.0.0.0:3129 { sandbox a; interface tap0 }",
-              "spoofed:\nredirected:\n"
-              "iifname \"tap0\" meta nfproto ipv4 meta l4proto tcp redirect to :3129\n"
-              "refused:\n" LET_THROUGH("tap0") REFUSE("iifname \"tap0\""));
+    rules_are(
+        "listen transparent 0.0.0.0:3129 { sandbox a; interface tap0 }",
+        "spoofed:\nredirected:\n"
+        "iifname \"tap0\" meta nfproto ipv4 meta l4proto tcp redirect to :3129\n"
+        "refused:\n"
+        "iifname \"tap0\" meta nfproto ipv4 ct status dnat tcp dport 3129 accept\n" LET_THROUGH(
+            "tap0") REFUSE("iifname \"tap0\"") KEEP("iifname \"tap0\"", "icmp"));
 }
 
 static void sources_are_told_apart_and_others_are_dropped(void **state) {
@@ -78,8 +90,13 @@ static void sources_are_told_apart_and_others_are_dropped(void **state) {
         "redirected:\n"
         "iifname \"br0\" ip saddr 10.0.0.2 meta l4proto tcp dnat ip to 10.0.0.1:1\n"
         "iifname \"br0\" ip6 saddr fd00::/64 meta l4proto tcp dnat ip6 to [fd00::1]:2\n"
-        "refused:\n" LET_THROUGH("br0") "iifname \"br0\" ct state related meta l4proto ipv6-icmp "
-                                        "accept\n" REFUSE("iifname \"br0\""));
+        "refused:\n"
+        "iifname \"br0\" ip saddr 10.0.0.2 ct status dnat ip daddr 10.0.0.1 tcp dport 1 "
+        "accept\n" LET_THROUGH(
+            "br0") "iifname \"br0\" ip6 saddr fd00::/64 ct status dnat ip6 daddr fd00::1 tcp dport "
+                   "2 accept\n"
+                   "iifname \"br0\" ct state related meta l4proto ipv6-icmp accept\n" REFUSE(
+                       "iifname \"br0\"") KEEP_BOTH("br0"));
 }
 
 static void a_port_of_a_bridge_has_its_sources_and_no_neighbours(void **state) {
@@ -100,40 +117,42 @@ static void a_port_of_a_bridge_has_its_sources_and_no_neighbours(void **state) {
             "br0") "iifname \"br0\" ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 1 accept\n"
                    "iifname \"br0\" ct state related meta l4proto ipv6-icmp accept\n"
                    "iifname \"br0\" ip6 saddr fd00::2 ip6 daddr fd00::1 tcp dport 1 "
-                   "accept\n" REFUSE(
-                       "iifname \"br0\"") "ports:\n"
-                                          "iifname \"tap0\" ip saddr 10.0.0.2 accept\n"
-                                          "iifname \"tap0\" arp saddr ip 10.0.0.2 accept\n"
-                                          "iifname \"tap0\" ip6 saddr fd00::2 accept\n"
-                                          "iifname \"tap0\" ip6 saddr fe80::/10 meta l4proto "
-                                          "ipv6-icmp accept\n"
-                                          "iifname \"tap0\" ip6 saddr :: meta l4proto ipv6-icmp "
-                                          "accept\n"
-                                          "iifname \"tap0\" drop\n"
-                                          "between:\n"
-                                          "iifname \"tap0\" drop\n"
-                                          "oifname \"tap0\" drop\n");
+                   "accept\n" REFUSE("iifname \"br0\"")
+                       KEEP_BOTH("br0") "ports:\n"
+                                        "iifname \"tap0\" ip saddr 10.0.0.2 accept\n"
+                                        "iifname \"tap0\" arp saddr ip 10.0.0.2 accept\n"
+                                        "iifname \"tap0\" ip6 saddr fd00::2 accept\n"
+                                        "iifname \"tap0\" ip6 saddr fe80::/10 meta l4proto "
+                                        "ipv6-icmp accept\n"
+                                        "iifname \"tap0\" ip6 saddr :: meta l4proto ipv6-icmp "
+                                        "accept\n"
+                                        "iifname \"tap0\" drop\n"
+                                        "between:\n"
+                                        "iifname \"tap0\" drop\n"
+                                        "oifname \"tap0\" drop\n");
 }
 
 /* Whatever the order of the lines: names before connections, the proxy before both. */
 static void names_and_the_proxy_come_before_all_connections(void **state) {
     (void)state;
-    rules_are(
-        "listen transparent 0.0.0.0:1 { sandbox a; source 10.0.0.2 }\n"
-        "listen dns 0.0.0.0:5300 { sandbox a; source 10.0.0.2 }\n"
-        "listen tcp 10.0.0.1:3128 { sandbox a; source 10.0.0.2 }\n"
-        "listen tcp 127.0.0.1:3128 { sandbox b }\n",
-        "spoofed:\n"
-        "redirected:\n"
-        "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n"
-        "ip saddr 10.0.0.2 tcp dport 53 redirect to :5300\n"
-        "ip saddr 10.0.0.2 udp dport 53 redirect to :5300\n"
-        "ip saddr 10.0.0.2 meta l4proto tcp redirect to :1\n"
-        "refused:\n"
-        "ip saddr 10.0.0.2 ct status dnat accept\n"
-        "ip saddr 10.0.0.2 ct state established accept\n"
-        "ip saddr 10.0.0.2 ct state related meta l4proto icmp accept\n"
-        "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n" REFUSE("ip saddr 10.0.0.2"));
+    rules_are("listen transparent 0.0.0.0:1 { sandbox a; source 10.0.0.2 }\n"
+              "listen dns 0.0.0.0:5300 { sandbox a; source 10.0.0.2 }\n"
+              "listen tcp 10.0.0.1:3128 { sandbox a; source 10.0.0.2 }\n"
+              "listen tcp 127.0.0.1:3128 { sandbox b }\n",
+              "spoofed:\n"
+              "redirected:\n"
+              "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n"
+              "ip saddr 10.0.0.2 tcp dport 53 redirect to :5300\n"
+              "ip saddr 10.0.0.2 udp dport 53 redirect to :5300\n"
+              "ip saddr 10.0.0.2 meta l4proto tcp redirect to :1\n"
+              "refused:\n"
+              "ip saddr 10.0.0.2 ct status dnat tcp dport 1 accept\n"
+              "ip saddr 10.0.0.2 ct state established accept\n"
+              "ip saddr 10.0.0.2 ct state related meta l4proto icmp accept\n"
+              "ip saddr 10.0.0.2 ct status dnat tcp dport 5300 accept\n"
+              "ip saddr 10.0.0.2 ct status dnat udp dport 5300 accept\n"
+              "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n" REFUSE(
+                  "ip saddr 10.0.0.2") KEEP("ip saddr 10.0.0.2", "icmp"));
 }
 
 static void a_rule_is_what_nft_lists(void **state) {

@@ -88,6 +88,8 @@ static void put_lane(const struct lane *lane, struct buf *out) {
         json_put_text(out, "sandboxes", lanes_names(lane));
     buf_put_str(out, ",\"listeners\":[");
     for (size_t i = 0; i < lane->n_listeners; i++) {
+        if (i > 0 && !lane->listeners[i].at)
+            continue; /* all of an attached sandbox are in one place */
         const struct config_listener *at = lane->listeners[i].at;
         buf_put_str(out, i == 0 ? "" : ",");
         json_put_string(out, at                 ? view_str(listener_name(at, name, sizeof name))

@@ -24,6 +24,7 @@
 struct decision {
     struct buf memory; /* what the views point into */
     struct view id, verdict, reason, sandbox, method, scheme, host, path, query;
+    bool bare;          /* only a name, or a connection before there was a request */
     bool lent, foreign; /* a credential was lent; one that was not ours was seen */
     struct authority authority;
     enum reason why;
@@ -44,10 +45,11 @@ static struct view member(struct decision *d, struct view line, const char *name
     return view_skip(buf_view(&d->memory), before);
 }
 
-/* False: the line is no decision on a request or a connection, or says too little of it. */
+/* False: the line is no decision on a request, a connection or a name, or says too little of it. */
 static bool read_decision(struct view line, struct decision *d) {
     struct view port, raw;
     uint64_t number = 0;
+    bool named = is_text(line, "door", "dns"); /* which is asked for without a port */
     buf_reset(&d->memory);
     if (!is_text(line, "kind", "decision") || json_member(line, "target_bytes", &raw) ||
         !buf_reserve(&d->memory, 8 * line.n))
@@ -62,6 +64,7 @@ static bool read_decision(struct view line, struct decision *d) {
     d->path = member(d, line, "path");
     d->query = member(d, line, "query");
     port = member(d, line, "port");
+    d->bare = named || d->method.n == 0 || view_equal(d->method, VIEW("CONNECT"));
     d->lent = json_member(line, "credential", &raw);
     d->foreign = json_member(line, "material", &raw);
     d->why = d->observed = REASON_ALLOWED;
@@ -70,12 +73,12 @@ static bool read_decision(struct view line, struct decision *d) {
         return false;
     if (view_equal(d->verdict, VIEW("deny")) && reason_find(d->reason, &d->why) != 0)
         return false;
-    return buf_ok(&d->memory) && d->method.n > 0 && view_number(port, UINT16_MAX, &number) == 0 &&
+    return buf_ok(&d->memory) && (named || view_number(port, UINT16_MAX, &number) == 0) &&
            authority_parse_host(d->host, (uint16_t)number, &d->authority, NULL) == 0;
 }
 
 static bool is_request(const struct decision *d) {
-    return view_starts(d->path, VIEW("/")) && !view_equal(d->method, VIEW("CONNECT"));
+    return view_starts(d->path, VIEW("/")) && !d->bare;
 }
 
 /* Whether it was a policy that decided, and from what the record tells. */
@@ -318,7 +321,7 @@ struct suggestion {
     struct decision d;
     struct arena arena;
     struct wish *wishes, **end;
-    struct wish *tunnels, **tunnels_end; /* refused before there was a request */
+    struct wish *tunnels, **tunnels_end; /* refused before there was a request; names: port 0 */
     size_t left_out;
     bool failed;
 };
@@ -367,10 +370,10 @@ static void keep(struct suggestion *s, struct wish ***end, const struct wish *ne
     *end = &w->next;
 }
 
-/* A connection that was refused for its host or port: what for is not known. */
+/* A name or a connection that was refused for its host or port: what for is not known. */
 static bool keep_tunnel(struct suggestion *s) {
     const struct decision *d = &s->d;
-    if (!view_equal(d->method, VIEW("CONNECT")) || !name_is_good(d->sandbox) ||
+    if (!d->bare || !name_is_good(d->sandbox) || echo_is_host(&d->authority) ||
         (d->why != REASON_HOST_NOT_ALLOWED && d->why != REASON_PORT_NOT_ALLOWED))
         return false;
     struct wish wish = {
@@ -500,9 +503,9 @@ static void put_sandbox(const struct suggestion *s, struct view sandbox, struct 
 
 static void put_tunnels(const struct suggestion *s, struct buf *out) {
     if (s->tunnels)
-        buf_put_str(out,
-                    "# Refused as connections, before there was a request. A service with this "
-                    "host and port,\n# granted in `mode observe`, tells what is asked there:\n");
+        buf_put_str(out, "# Refused as names or connections, before there was a request. A service "
+                         "with this host\n# (and port), granted in `mode observe`, tells what is "
+                         "asked there:\n");
     for (const struct wish *w = s->tunnels; w; w = w->next) {
         buf_printf(out, "#     %.*s to ", VIEW_ARG(w->sandbox));
         authority_write(&w->authority, 0, out);
@@ -512,8 +515,10 @@ static void put_tunnels(const struct suggestion *s, struct buf *out) {
 
 static void put_suggestion(const struct suggestion *s, struct buf *out) {
     size_t number = 0;
-    buf_printf(out, "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
-               s->left_out);
+    if (s->left_out > 0)
+        buf_printf(out,
+                   "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
+                   s->left_out);
     put_tunnels(s, out);
     for (const struct wish *w = s->wishes; w; w = w->next)
         if (is_first(s, w, same_place))

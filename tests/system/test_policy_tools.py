@@ -435,11 +435,15 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
                       sandbox=sandbox)
     log += record(reason="foreign_credential") + record(reason="operation_not_allowed", path="/a/*") + record("allow")
     log += 2 * record(reason="host_not_allowed", method="CONNECT", host="tunnel.example.com", path="")
+    for method in ("A", "AAAA"):
+        log += record(reason="host_not_allowed", method=method, host="name.example.com", path="", port=None, door="dns")
+    log += record(reason="port_not_allowed", method="", host="192.0.2.8", path="", port=25, door="transparent")
     place.write("log", log)
     code, out, err = place.policy("suggest", "log")
     assert (code, err) == (YES, ""), (code, out, err)
     assert out.startswith("# 2 refusals left out") and out.count("operation ") == 3, out
     assert "#     worker-1 to tunnel.example.com:443\n" in out and out.count("tunnel") == 1, out
+    assert out.count("#     worker-1 to name.example.com\n") == 1 and "#     worker-1 to 192.0.2.8:25\n" in out, out
     place.write("p", out)
     assert place.policy("check", "p")[0] == YES
     for method, url, sandbox in refused:

@@ -6,6 +6,8 @@
 #include "run/say.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 static void put_hidden(struct buf *out, const char *path) {
@@ -14,17 +16,25 @@ static void put_hidden(struct buf *out, const char *path) {
 }
 
 /* Nobody there is no error: the sandbox gets an exeatd of its own then. */
-static int connect_to(const char *path, int *connection) {
+static int connect_to(const struct cli *cli, const char *path, int *connection,
+                      char why[RUN_WHY_SIZE]) {
     *connection = path ? attach_connect(path) : -1;
-    if (!path || *connection >= 0 || errno == ENOENT || errno == ECONNREFUSED)
+    if (*connection >= 0)
         return 0;
-    return run_say("exeatd at %s: %s", path, strerror(errno));
+    if (path && errno != ENOENT && errno != ECONNREFUSED)
+        return run_say("exeatd at %s: %s", path, strerror(errno));
+    if (path)
+        snprintf(why, RUN_WHY_SIZE, ", and no exeatd listens at %s", path);
+    else
+        snprintf(why, RUN_WHY_SIZE, ", and %s has no `attach`", cli->config);
+    return 0;
 }
 
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
-                    int *connection) {
+int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden, int *connection,
+                    char why[RUN_WHY_SIZE]) {
     struct config config;
     *connection = -1;
+    *why = 0;
     if (access(cli->config, R_OK) != 0)
         return 0;
     if (client_config(cli, &config) != EXIT_YES)
@@ -33,7 +43,7 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
     put_hidden(hidden, config.control);
     put_hidden(hidden, config.vault_key);
     put_hidden(hidden, config.attach.path);
-    int result = wanted_private ? 0 : connect_to(config.attach.path, connection);
+    int result = wanted_private ? 0 : connect_to(cli, config.attach.path, connection, why);
     config_free(&config);
     return result;
 }

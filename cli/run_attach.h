@@ -9,14 +9,17 @@
 #include "cli/public.h"
 #include "run/launch.h"
 
+enum { RUN_WHY_SIZE = 4352 }; /* a path, and some words */
+
 /*
  * Connects to the exeatd of the configuration, if there is a configuration, it has `attach`, and somebody
- * listens; otherwise, and when a private one is wanted, *connection is -1. Appends where that exeatd
+ * listens; otherwise, and when a private one is wanted, *connection is -1, and why has the end of a sentence if there
+ * is something to say of that. Appends where that exeatd
  * keeps what it has to hidden (run/plan.h). -1 after saying what is wrong: with the configuration, or
  * that we may not.
  */
 int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
-                    int *connection);
+                    int *connection, char why[RUN_WHY_SIZE]);
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
 /*

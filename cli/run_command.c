@@ -10,6 +10,7 @@
 #include "cli/run_public.h"
 #include "run/host_sockets.h"
 #include "run/launch.h"
+#include "run/refusal.h"
 #include "run/say.h"
 #include "run/talk.h"
 #include "run/unenforced.h"
@@ -30,7 +31,7 @@ enum { URL_SIZE = 64 };
 static const char example[] =
     "    service pypi { host packages.example.com; operation read { GET HEAD /** } }\n"
     "    service files { host files.example.com; operation read { GET HEAD /** } }\n"
-    "    sandbox default { grant pypi all; grant files all }\n";
+    "    sandbox default { grant pypi all; grant files all }";
 
 /* A file of the user's own settings; false when there is none. */
 static bool find_own(const char *name, char out[PATH_MAX]) {
@@ -44,16 +45,16 @@ static bool find_own(const char *name, char out[PATH_MAX]) {
     return false;
 }
 
-static int find_policy(struct run_options *o) {
+static int find_policy(struct run_options *o, const char *not_attached) {
     if (*o->policy)
         return 0;
     if (!*o->settings)
         find_own("settings", o->settings);
     if (find_own("policy", o->policy))
         return 0;
-    return run_say("there is no policy: neither --policy FILE nor ~/.config/exeat/policy. One to "
+    return run_say("there is no policy: neither --policy FILE nor ~/.config/exeat/policy%s. One to "
                    "begin with:\n%s",
-                   example);
+                   not_attached, example);
 }
 
 static int say_sandboxes(const struct policy *p, const struct run_options *o) {
@@ -112,9 +113,9 @@ static int find_secrets(const struct policy *p, struct run_options *o) {
     return check_secrets(p, o);
 }
 
-static int find_sandbox(const struct cli *cli, struct run_options *o) {
+static int find_sandbox(const struct cli *cli, struct run_options *o, const char *not_attached) {
     struct policy *p;
-    if (find_policy(o) != 0 || policy_told_load(cli, o->policy, &p) != EXIT_YES)
+    if (find_policy(o, not_attached) != 0 || policy_told_load(cli, o->policy, &p) != EXIT_YES)
         return -1;
     int result = choose_sandbox(p, o);
     if (result == 0)
@@ -206,10 +207,13 @@ static int check_attached(const struct run_options *o) {
 }
 
 static int server_find(struct server *s, const struct cli *cli, struct run_options *o) {
-    if (run_attach_find(cli, *o->policy, &o->hidden, &s->connection) != 0)
+    char why[RUN_WHY_SIZE];
+    if (!o->unenforced && refusal_within(""))
+        return run_say("%s", refusal_within(""));
+    if (run_attach_find(cli, *o->policy, &o->hidden, &s->connection, why) != 0)
         return -1;
     s->is_private = s->connection < 0;
-    return s->is_private ? find_sandbox(cli, o) : check_attached(o);
+    return s->is_private ? find_sandbox(cli, o, why) : check_attached(o);
 }
 
 /* Where the sandbox finds its public files is known before they are there. */

@@ -36,6 +36,13 @@ static bool is_filtered(const char *root) {
     return line && strtol(line + strlen("\nSeccomp:"), NULL, 10) == 2;
 }
 
+const char *refusal_within(const char *root) {
+    if (!getenv("EXEAT_SANDBOX") || getenv("EXEAT_UNENFORCED") || !is_filtered(root))
+        return NULL;
+    return "this is inside of a sandbox of `exeat run` already (EXEAT_SANDBOX), where no other can "
+           "be made: run the command as it is";
+}
+
 #define NONE_OF(namespaces)                                                                        \
     {                                                                                              \
         "/proc/sys/user/max_" namespaces, 0,                                                       \
@@ -80,6 +87,9 @@ static const char *find_reason(const char *root, int why) {
         return "the limit of user namespaces is reached (sysctl user.max_user_namespaces)";
     if (why == EINVAL)
         return "this kernel has no user namespaces (CONFIG_USER_NS)";
+    const char *within = refusal_within(root);
+    if (within)
+        return within;
     if (is_filtered(root))
         return "a seccomp filter is in force, as containers have one: it must permit clone and "
                "unshare with CLONE_NEWUSER, and mount (docker run --security-opt "

@@ -12,5 +12,7 @@
 const char *refusal_reason(const char *root, int why);
 /* The same for a fresh /proc, which is refused where a container hides parts of its own. */
 const char *refusal_proc(int why);
+/* The sentence where this process is in a sandbox of `exeat run` itself, else NULL. */
+const char *refusal_within(const char *root);
 
 #endif

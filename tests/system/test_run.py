@@ -198,6 +198,13 @@ def mistakes_are_named(scene):
         assert done.returncode == 125 and said in done.stderr.decode(), (words, done)
 
 
+def within_a_sandbox_there_is_no_other(scene):
+    shown = ["--bind", os.path.dirname(scene.exeat)]
+    for options in [], ["--policy", scene.policy]:
+        done = scene.raw(scene.words([scene.exeat, "run", *options, "--", "echo", "inner"], shown))
+        assert done.returncode == 125 and done.stdout == b"" and b"inside of a sandbox of `exeat run` already" in done.stderr, done
+
+
 def words_behind_the_dashes_are_the_commands(scene):
     assert scene.output("echo", "--json", "--config", "x", "--help") == "--json --config x --help\n"
 

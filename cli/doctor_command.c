@@ -142,21 +142,38 @@ static void probe_own(const struct probe *p, const struct cli *cli) {
 
 /* ---- what is printed ---- */
 
-static void print_fixes(struct view rows, struct buf *out) {
-    struct view rest = json_elements(rows), row, value;
-    while (json_element(&rest, &row)) {
-        if (!json_member(row, "fix", &value))
-            continue;
-        buf_put_str(out, "\n");
-        static const char *const parts[] = {"name", "what"};
-        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-            struct view part;
-            if (json_member(row, parts[i], &part))
-                list_put_text(part, out);
-            buf_put_str(out, i ? ": " : " ");
-        }
-        list_put_text(value, out);
+static void print_place(struct view row, struct buf *out) {
+    static const char *const parts[] = {"name", "what"};
+    struct view part;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        buf_put_str(out, i ? " " : "");
+        if (json_member(row, parts[i], &part))
+            list_put_text(part, out);
     }
+}
+
+/* All rows that it mends, and it; nothing when that was done at a row before this one. */
+static void print_fix(struct view rows, struct view at, struct view fix, struct buf *out) {
+    struct view rest = json_elements(rows), row, other;
+    bool first = true;
+    while (json_element(&rest, &row)) {
+        if (!json_member(row, "fix", &other) || !view_equal(other, fix))
+            continue;
+        if (first && row.p != at.p)
+            return;
+        buf_put_str(out, first ? "\n" : ", ");
+        print_place(row, out);
+        first = false;
+    }
+    buf_put_str(out, ": ");
+    list_put_text(fix, out);
+}
+
+static void print_fixes(struct view rows, struct buf *out) {
+    struct view rest = json_elements(rows), row, fix;
+    while (json_element(&rest, &row))
+        if (json_member(row, "fix", &fix))
+            print_fix(rows, row, fix, out);
 }
 
 static void print(const struct cli *cli, const struct doctor *d) {

@@ -82,7 +82,7 @@ def the_table_says_the_same_and_a_client_that_fails_gets_its_fix(t):
     text = done.stdout.decode()
     assert done.returncode == 0 and "containment  tcp" in text, (done.returncode, text, done.stderr)
     failed = [line for line in text.splitlines() if line.startswith("client") and " curl " in line and " fails " in line]
-    assert failed and "curl environment: what it reads: CURL_CA_BUNDLE" in text, text
+    assert failed and "\ncurl environment, curl socks5, curl transparent: what it reads: CURL_CA_BUNDLE" in text, text
 
 
 def a_target_that_is_no_address_is_refused(t):

@@ -114,9 +114,15 @@ static int help(FILE *to, const char *noun) {
                         c->arguments);
         fprintf(to, n < 44 ? "%*s%s\n" : "\n%*s%s\n", n < 44 ? 44 - n : 44, "", c->summary);
     }
-    fputs("\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration, 4 daemon not "
-          "reachable, 5 permission\n",
-          to);
+    if (noun && strcmp(noun, "run") == 0)
+        fputs("\nexit status: the command's; 125 it was not run, 126 it cannot be executed, 127 it "
+              "is not found\n",
+              to);
+    else
+        fputs(
+            "\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration, 4 daemon not "
+            "reachable, 5 permission\n",
+            to);
     return to == stdout ? EXIT_YES : EXIT_USAGE;
 }
 

@@ -296,17 +296,44 @@ static bool compare_rules(struct findings *f, const json_t *all, const struct nf
     return are != NULL;
 }
 
+static bool is_chain_of_ours(const json_t *chain) {
+    for (enum nft_chain i = 0; i < NFT_CHAINS; i++)
+        if (is_of(i, text_of(chain, "family")) &&
+            strcmp(text_of(chain, "name"), nft_chain_info(i)->name) == 0)
+            return true;
+    return false;
+}
+
+static void find_other_chains(struct findings *f, const json_t *all, const char *family) {
+    size_t i;
+    const json_t *entry;
+    json_array_foreach(all, i, entry) {
+        const json_t *chain = json_object_get(entry, "chain");
+        if (chain && strcmp(text_of(chain, "family"), family) == 0 &&
+            strcmp(text_of(chain, "table"), NFT_TABLE) == 0 && !is_chain_of_ours(chain))
+            find(f, text_of(chain, "name"), "a chain is loaded that is not the configuration's",
+                 (struct view){NULL, 0});
+    }
+}
+
 static bool compare_table(struct findings *f, const json_t *all, const struct nft_rules *rules,
                           const char *family) {
     bool good = true, some = nft_rules_some(rules, family);
-    bool there = loaded(all, family, "table", NFT_TABLE) != NULL;
+    const json_t *there = loaded(all, family, "table", NFT_TABLE);
     if (some && !there)
         find(f, family, "the table is not loaded: `exeat nft print | nft -f -` loads it",
              (struct view){NULL, 0});
     else if (there && !some)
         find(f, family, "a table is loaded of which the configuration has nothing",
              (struct view){NULL, 0});
-    for (enum nft_chain chain = 0; chain < NFT_CHAINS && good && some && there; chain++) {
+    if (!some || !there)
+        return true;
+    /* A dormant one does nothing. Some versions of nft do not say which flags these are. */
+    if (json_object_get(there, "flags"))
+        find(f, family, "the table has flags, such as `dormant`, that are not the configuration's",
+             (struct view){NULL, 0});
+    find_other_chains(f, all, family);
+    for (enum nft_chain chain = 0; chain < NFT_CHAINS && good; chain++) {
         if (!is_of(chain, family))
             continue;
         compare_chain(f, all, chain);

@@ -382,6 +382,13 @@ def a_check_names_what_is_missing_and_what_is_too_much(w):
     host("nft add rule inet exeat redirected accept")
     found = json.loads(w.exeat("--json", "nft", "check", check=False))
     assert w.last.returncode == 1 and [f["where"] for f in found] == ["redirected"], found
+    load_printed(w)
+    host("nft add chain bridge exeat more")
+    assert w.exeat("nft", "check", check=False) == "more: a chain is loaded that is not the configuration's\n" and w.last.returncode == 1
+    # A table that is there and asleep.
+    load_printed(w)
+    w.load("table inet exeat { flags dormant; }")
+    assert "inet: the table has flags" in w.exeat("nft", "check", check=False) and w.last.returncode == 1
     w.load("flush ruleset\n")
     assert subprocess.run(["nft", "-j", "-f", "-"], input=w.exeat("--json", "nft", "print").encode()).returncode == 0
     w.exeat("nft", "check")

@@ -1,4 +1,5 @@
 #include "daemon/config_reader.h"
+#include "policy/admission.h"
 
 #include <string.h>
 
@@ -244,6 +245,47 @@ static int add_udp(struct config_source *s, struct lexer *l) {
     return add_listener(s, l);
 }
 
+/* Else nobody could come in, and no rule would be made of it. */
+static bool may_arrive(const struct config_listener *listener) {
+    struct admission a;
+    if (admission_read(listener->admit, &a) != 0)
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (a.of[i].range.base.family == listener->address.family)
+            return true;
+    return false;
+}
+
+/* What the statements of a listener say together. */
+static int check_whole(const struct config_source *s, struct lexer *l, const struct token *at) {
+    bool has_sources = view_starts(s->listener->admit, VIEW("source="));
+    if (!s->who) {
+        errors_add(l->errors, at->at, "this listener says neither 'sandbox NAME' nor 'shared'");
+        return ERR_BAD;
+    }
+    if (s->who->shared && s->listener->way != WAY_EXPLICIT) {
+        errors_add(l->errors, at->at,
+                   "who comes in by '%s' cannot show a token: it needs a 'sandbox NAME'",
+                   s->listener->way == WAY_TRANSPARENT ? "transparent" : "dns");
+        return ERR_BAD;
+    }
+    if (s->listener->place == PLACE_VSOCK && view_is_empty(s->listener->admit)) {
+        errors_add(l->errors, at->at, "a vsock listener says with 'cid N' which guest it is for");
+        return ERR_BAD;
+    }
+    if (s->listener->port_of_bridge[0] && (!s->listener->interface[0] || !has_sources)) {
+        errors_add(l->errors, at->at,
+                   "'port' says which addresses come in where at a bridge: that takes 'interface' "
+                   "(the bridge) and 'source'");
+        return ERR_BAD;
+    }
+    if (has_sources && !may_arrive(s->listener)) {
+        errors_add(l->errors, at->at, "no 'source' is of the address family of this listener");
+        return ERR_BAD;
+    }
+    return 0;
+}
+
 int config_listen(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {{"sandbox", read_sandbox, false},
                                              {"shared", read_shared, false},
@@ -270,27 +312,8 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
     int block = statements_read(l, words, sizeof words / sizeof *words, "a listener", s);
     if (block != 0 || l->errors->total != before)
         return block != 0 ? block : err;
-    if (!s->who) {
-        errors_add(l->errors, at->at, "this listener says neither 'sandbox NAME' nor 'shared'");
+    if (check_whole(s, l, at) != 0)
         return ERR_BAD;
-    }
-    if (s->who->shared && s->listener->way != WAY_EXPLICIT) {
-        errors_add(l->errors, at->at,
-                   "who comes in by '%s' cannot show a token: it needs a 'sandbox NAME'",
-                   s->listener->way == WAY_TRANSPARENT ? "transparent" : "dns");
-        return ERR_BAD;
-    }
-    if (s->listener->place == PLACE_VSOCK && view_is_empty(s->listener->admit)) {
-        errors_add(l->errors, at->at, "a vsock listener says with 'cid N' which guest it is for");
-        return ERR_BAD;
-    }
-    if (s->listener->port_of_bridge[0] &&
-        (!s->listener->interface[0] || view_is_empty(s->listener->admit))) {
-        errors_add(l->errors, at->at,
-                   "'port' says which addresses come in where at a bridge: that takes 'interface' "
-                   "(the bridge) and 'source'");
-        return ERR_BAD;
-    }
     int result = add_listener(s, l);
     return result == 0 && s->listener->way == WAY_DNS_TCP ? add_udp(s, l) : result;
 }

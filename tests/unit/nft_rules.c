@@ -174,9 +174,7 @@ static void a_rule_is_what_nft_lists(void **state) {
 static void there_is_nothing_to_lead_to_a_listener_without_interface_and_source(void **state) {
     static const char *const none[] = {
         "listen tcp 127.0.0.1:1 { sandbox a }", "listen unix s { sandbox a; uid 1 }",
-        "listen tcp 10.0.0.1:1 { sandbox a; proxy-protocol 10.0.0.2 }",
-        /* Whose source is of the other family. */
-        "listen transparent 0.0.0.0:1 { sandbox a; source fd00::2 }"};
+        "listen tcp 10.0.0.1:1 { sandbox a; proxy-protocol 10.0.0.2 }"};
     struct world w;
     (void)state;
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {

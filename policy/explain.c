@@ -1,5 +1,6 @@
 #include "policy/explain.h"
 
+#include "policy/echo.h"
 #include "policy/errors.h"
 #include "policy/method.h"
 #include "policy/rules.h"
@@ -44,9 +45,11 @@ static bool is_nearer(const struct distance *a, const struct distance *b) {
 
 /* ---- one line ---- */
 
-static bool covers_host(const struct service *s, const struct host_facts *host) {
+static bool covers_host(const struct service *s, const struct question *q) {
+    if (echo_is_host(q->f->authority))
+        return false;
     for (const struct host_rule *h = s->hosts; h; h = h->next)
-        if (host_pattern_match(&h->pattern, host))
+        if (host_pattern_match(&h->pattern, &q->host))
             return true;
     return false;
 }
@@ -88,7 +91,7 @@ static bool is_granted(const struct question *q, const struct rule *r) {
 static struct distance distance_of(const struct question *q, const struct rule *r) {
     const struct service *s = r->service;
     bool path = covers_path(r, q->f->target);
-    struct distance d = {.other_host = !covers_host(s, &q->host),
+    struct distance d = {.other_host = !covers_host(s, q),
                          .strange = path ? 0 : 1 + path_difference(&r->path, q->f->target->path),
                          .other_method = (r->methods & method_bit(q->f->method)) == 0,
                          .ungranted = !is_granted(q, r),
@@ -135,7 +138,7 @@ static void fail(struct nearest *out, enum clause clause, struct position at, co
 
 static void explain_place(const struct question *q, const struct rule *r, struct nearest *out) {
     const struct service *s = r->service;
-    if (!covers_host(s, &q->host))
+    if (!covers_host(s, q))
         fail(out, CLAUSE_HOST, s->hosts->at, "'%.64s' is no host of '%.*s'", q->f->authority->host,
              VIEW_ARG(s->name));
     if (!service_covers_port(s, q->f->authority->port))

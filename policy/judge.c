@@ -1,5 +1,6 @@
 #include "policy/judge.h"
 
+#include "policy/echo.h"
 #include "policy/judge_grants.h"
 #include "policy/judge_material.h"
 #include "policy/method.h"
@@ -62,6 +63,8 @@ struct verdict judge_door(const struct policy *p, const struct who *who, bool tl
                           const struct authority *a, const struct host_facts *host) {
     struct verdict best = refuse_near(REASON_HOST_NOT_ALLOWED, NULL);
     const struct service *never = NULL;
+    if (echo_is_host(a))
+        return best;
     struct host_walk walk = host_walk_of(&p->hosts, host);
     unsigned level;
     for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {

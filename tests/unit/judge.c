@@ -372,6 +372,9 @@ static void no_name_is_asked_for_that_is_not_allowed(void **state) {
         {"a", "blocked.open.test", 444, true, REASON_PORT_NOT_ALLOWED},
         {"a", "10.0.0.1", 443, true, REASON_ALLOWED},
         {"a", "10.0.0.2", 443, true, REASON_HOST_NOT_ALLOWED},
+        {"a", "x.exeat.internal", 443, true, REASON_ALLOWED},
+        /* No star means the host that exeat answers itself. */
+        {"a", "echo.exeat.internal", 443, true, REASON_HOST_NOT_ALLOWED},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct authority a;

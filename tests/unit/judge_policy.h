@@ -44,7 +44,7 @@ static const char *const text =
     "service twice { host api.allowed.test\n"
     "    credential key-a { in header authorization scheme bearer }\n"
     "    operation more { PUT /v1/more }; never { DELETE /** } }\n"
-    "service deep { host **.deep.test; operation get { GET /** } }\n"
+    "service deep { host **.deep.test *.exeat.internal; operation get { GET /** } }\n"
     "service blocked { host blocked.open.test; never all }\n"
     "service inner { host 10.0.0.1 169.254.169.254 127.0.0.1 [::1]\n"
     "    range 10.0.0.0/16 169.254.169.254 127.0.0.0/8 ::1/128; operation get { GET /** } }\n"

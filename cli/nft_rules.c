@@ -220,6 +220,23 @@ static void begin_scope(struct maker *m, enum nft_chain chain, const struct pack
         put_range(m, "saddr", p->source);
 }
 
+/*
+ * To the listener's own address, if it has one. That tells the family, too: before it, nft would not
+ * list the match of one.
+ */
+static void begin_to(struct maker *m, enum nft_chain chain, const struct packets *p,
+                     const char *connection) {
+    bool anywhere = is_wildcard(&p->of->address);
+    if (anywhere || p->source)
+        begin_from(m, chain, p);
+    else
+        begin_scope(m, chain, p);
+    if (connection)
+        put_connection(m, "status", connection);
+    if (!anywhere)
+        put_address(m, "daddr", &p->of->address);
+}
+
 static void each_source(struct maker *m, const struct config_listener *l, rule_writer *write) {
     struct admission a;
     if (!is_wanted(l))
@@ -312,9 +329,7 @@ static const char *protocol_of(const struct config_listener *l) {
 static void write_explicit(struct maker *m, enum nft_chain chain, const struct packets *p) {
     if (p->of->way != WAY_EXPLICIT)
         return;
-    begin_from(m, chain, p);
-    if (!is_wildcard(&p->of->address))
-        put_address(m, "daddr", &p->of->address);
+    begin_to(m, chain, p, NULL);
     put_port(m, "tcp", p->of->port);
     end_plainly(m, "accept");
 }
@@ -352,14 +367,15 @@ static void write_answers(struct maker *m, enum nft_chain chain, const struct pa
     end_plainly(m, "accept");
 }
 
-/* By our rules: those of another table lead elsewhere. */
+/*
+ * By our rules: those of another table lead elsewhere. A question to where the listener for names is
+ * anyway is led nowhere, and has no mark of it.
+ */
 static void write_led(struct maker *m, const struct packets *p) {
     if (p->of->way == WAY_EXPLICIT)
         return;
-    begin_from(m, NFT_REFUSED, p);
-    put_connection(m, "status", "dnat");
-    if (!is_wildcard(&p->of->address))
-        put_address(m, "daddr", &p->of->address);
+    bool is_meant = p->of->way != WAY_TRANSPARENT && p->of->port == 53;
+    begin_to(m, NFT_REFUSED, p, is_meant ? NULL : "dnat");
     put_port(m, protocol_of(p->of), p->of->port);
     end_plainly(m, "accept");
 }

@@ -155,6 +155,26 @@ static void names_and_the_proxy_come_before_all_connections(void **state) {
                   "ip saddr 10.0.0.2") KEEP("ip saddr 10.0.0.2", "icmp"));
 }
 
+/* What is asked of the listener itself is led nowhere; its address tells the family. */
+static void a_listener_for_names_at_port_53_can_be_asked_itself(void **state) {
+    (void)state;
+    rules_are("listen dns 10.0.0.1:53 { sandbox a; interface tap0 }\n"
+              "listen dns [::]:53 { sandbox a; interface tap0 }\n",
+              "spoofed:\n"
+              "redirected:\n"
+              "iifname \"tap0\" meta nfproto ipv4 tcp dport 53 dnat ip to 10.0.0.1:53\n"
+              "iifname \"tap0\" meta nfproto ipv4 udp dport 53 dnat ip to 10.0.0.1:53\n"
+              "iifname \"tap0\" meta nfproto ipv6 tcp dport 53 redirect to :53\n"
+              "iifname \"tap0\" meta nfproto ipv6 udp dport 53 redirect to :53\n"
+              "refused:\n"
+              "iifname \"tap0\" ip daddr 10.0.0.1 tcp dport 53 accept\n" LET_THROUGH(
+                  "tap0") "iifname \"tap0\" ip daddr 10.0.0.1 udp dport 53 accept\n"
+                          "iifname \"tap0\" meta nfproto ipv6 tcp dport 53 accept\n"
+                          "iifname \"tap0\" ct state related meta l4proto ipv6-icmp accept\n"
+                          "iifname \"tap0\" meta nfproto ipv6 udp dport 53 accept\n" REFUSE(
+                              "iifname \"tap0\"") KEEP_BOTH("tap0"));
+}
+
 static void a_rule_is_what_nft_lists(void **state) {
     static const char wanted[] =
         "[{\"match\":{\"op\":\"==\",\"left\":{\"meta\":{\"key\":\"iifname\"}},\"right\":\"v\"}},"
@@ -199,6 +219,7 @@ int main(void) {
         cmocka_unit_test(sources_are_told_apart_and_others_are_dropped),
         cmocka_unit_test(a_port_of_a_bridge_has_its_sources_and_no_neighbours),
         cmocka_unit_test(names_and_the_proxy_come_before_all_connections),
+        cmocka_unit_test(a_listener_for_names_at_port_53_can_be_asked_itself),
         cmocka_unit_test(a_rule_is_what_nft_lists),
         cmocka_unit_test(there_is_nothing_to_lead_to_a_listener_without_interface_and_source),
         cmocka_unit_test(nothing_of_an_interface_is_for_loopback),

@@ -189,18 +189,39 @@ static void put_materials(struct record *r, const struct lane *l, const struct m
     buf_free(&ours);
 }
 
+/* What begins an authority and is no host with a port: the half of a login whose password goes on behind a '/' or '?'. */
+static bool is_half(struct view line, size_t from, size_t to) {
+    struct view half = view_slice(line, from, to), rest = view_skip(half, view_find(half, ':') + 1);
+    bool begins =
+        from == 0 || line.p[from - 1] == ' ' || view_ends(view_head(line, from), VIEW("//"));
+    bool digits = true;
+    for (size_t i = 0; i < rest.n; i++)
+        digits = digits && is_digit(rest.p[i]);
+    return begins && !digits && half.p[0] != '[';
+}
+
+/* The last '@' from `at` on, before one of these; 0: there is none. */
+static size_t last_at(struct view line, size_t at, const char *ends) {
+    size_t last = 0;
+    for (; at < line.n && !strchr(ends, line.p[at]); at++)
+        if (line.p[at] == '@')
+            last = at;
+    return last;
+}
+
 /* Where what stands before an '@', as a user and password do before a host, begins; *end: of it. The end of line: nowhere. */
 static size_t find_userinfo(struct view line, size_t *end) {
     size_t from = 0;
     *end = 0;
-    for (size_t i = 0; i < line.n; i++) {
-        if (line.p[i] == '@' && i > from)
-            *end = i;
-        if (line.p[i] != '/' && line.p[i] != ' ')
-            continue;
-        if (*end > from)
-            break;
-        from = i + 1;
+    for (size_t i = 0; i < line.n && *end <= from; i++) {
+        if (line.p[i] == '@' && i > from) {
+            *end = last_at(line, i, "/ ?");
+        } else if (line.p[i] == '/' || line.p[i] == ' ' || line.p[i] == '?') {
+            *end = is_half(line, from, i) ? last_at(line, i, " ") : 0;
+            if (line.p[i] == '?')
+                break;
+            from = *end > from ? from : i + 1;
+        }
     }
     if (*end > from)
         return from;
@@ -212,13 +233,14 @@ static void put_host_sent(struct record *r, struct view sent) {
     struct view line = view_head(sent, view_find(sent, '\r'));
     struct buf text;
     line = view_head(line, view_find(line, '\n'));
-    line = view_head(line, view_find(line, '?'));
-    size_t end = line.n, from = placeholder_inside(line) ? 0 : find_userinfo(line, &end);
+    size_t query = view_find(line, '?'), end = line.n;
+    size_t from = placeholder_inside(view_head(line, query)) ? 0 : find_userinfo(line, &end);
     buf_init(&text, LANE_HEAD_MAX);
-    buf_put(&text, view_head(line, from));
+    buf_put(&text, view_head(line, from < query ? from : query));
     if (from < line.n)
         buf_put_str(&text, "[credential]");
-    buf_put(&text, view_skip(line, end));
+    if (end < query)
+        buf_put(&text, view_slice(line, end, query));
     record_text(r, FIELD_HOST, buf_view(&text));
     buf_free(&text);
 }

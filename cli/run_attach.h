@@ -18,8 +18,8 @@ enum { RUN_WHY_SIZE = 4352 }; /* a path, and some words */
  * keeps what it has to hidden (run/plan.h). -1 after saying what is wrong: with the configuration, or
  * that we may not.
  */
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
-                    int *connection, char why[RUN_WHY_SIZE]);
+int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden, int *connection,
+                    char why[RUN_WHY_SIZE]);
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
 /*

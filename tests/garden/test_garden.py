@@ -208,6 +208,16 @@ class Garden:
         wait_for(quiet, 20, 0.4)
 
     def _read_trail(self, server, runs):
+        """Until each run has its records and no more come; audit may be behind."""
+        counts = [0]
+
+        def all_there():
+            counts.append(self._take_trail(server, runs))
+            return counts[-1] == counts[-2] and all(
+                run.decisions and all(d["outcome"] or d["verdict"] != "allow" for d in run.decisions) for run in runs)
+        wait_for(all_there, 15, 0.2)
+
+    def _take_trail(self, server, runs):
         records = [json.loads(line) for line in
                    self.place.exeat("log", "--json", "--host", server.name + ".garden.test").splitlines()]
         outcomes = {r["id"]: r for r in records if r["kind"] == "outcome"}
@@ -219,6 +229,7 @@ class Garden:
             run.decisions = by_client.get(run.client, [])
             for d in run.decisions:
                 d["outcome"] = outcomes.get(d["id"], {})
+        return len(records)
 
     @staticmethod
     def _read_server(server, runs):

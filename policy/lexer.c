@@ -432,7 +432,7 @@ static int read_statements(struct lexer *l, struct block *b) {
         if (err == ERR_MEMORY)
             return err;
         if (err == 0 && !at_statement_end(l))
-            lexer_expected(l, "the end of the statement");
+            lexer_expected(l, "the end of the statement (a new line or ';')");
         if (!at_statement_end(l))
             recover(l);
     }

@@ -85,7 +85,7 @@ static int read_layer(struct policy_source *s, struct lexer *l) {
     s->layer = (enum layer)which;
     if (lexer_at(l, TOKEN_END) || lexer_at(l, TOKEN_EOF))
         return 0;
-    return lexer_expected(l, "the end of the statement");
+    return lexer_expected(l, "the end of the statement (a new line or ';')");
 }
 
 static int late_layer(void *source, struct lexer *l, const struct token *at) {

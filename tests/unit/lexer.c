@@ -200,7 +200,7 @@ static void every_error_of_a_text_is_met_and_the_rest_is_read(void **state) {
     } expected[] = {
         {1, 1, "'sya' is no word of this file, did you mean 'say'?"},
         {2, 4, "expected something to say, not the end of the statement"},
-        {3, 7, "expected the end of the statement, not 'c'"},
+        {3, 7, "expected the end of the statement (a new line or ';'), not 'c'"},
         {5, 1, "a '}' that closes no block"},
         {6, 7, "expected '{', not 'say'"},
         {8, 2, "'yes' is no word of a block"},

@@ -123,7 +123,7 @@ static const struct bad_case bad_cases[] = {
     {S R "allowed_hsot x }", 3, 1, "'allowed_hsot' is no word of a service"},
     {S R "opreation x { GET / } }", 3, 1, "did you mean 'operation'?"},
     {"\"service\" a { }", 1, 1, "is no word of this file"},
-    {S R "clear x }", 3, 7, "expected the end of the statement, not 'x'"},
+    {S R "clear x }", 3, 7, "expected the end of the statement (a new line or ';'), not 'x'"},
     {S R "clear; clear }", 3, 8, "a second 'clear'"},
     {"service a b { host a.test; operation r { GET / } }", 1, 11, "expected '{', not 'b'"},
     {"service", 1, 8, "expected the name of a service, not the end of the file"},

@@ -1,10 +1,11 @@
 #include "base/attach.h"
 
+#include "base/peer.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { REQUEST_MAX = 256 };
@@ -15,19 +16,7 @@ union control {
 };
 
 int attach_connect(const char *path) {
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof to.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr *)&to, sizeof to) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
+    return peer_connect(path, SOCK_SEQPACKET);
 }
 
 /* ---- the request ---- */

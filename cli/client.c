@@ -1,6 +1,7 @@
 #include "cli/client.h"
 
 #include "base/file.h"
+#include "base/peer.h"
 #include "policy/errors.h"
 
 #include <assert.h>
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { CONFIG_MAX = 1 << 20, HEADER_FD = 1, OUR_ID = 1 };
@@ -70,26 +70,8 @@ int client_place(const struct cli *cli, struct config *out) {
 
 /* ---- the socket ---- */
 
-/* A descriptor, or -1 (errno). */
-static int open_socket(const char *path) {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    size_t n = strlen(path);
-    if (n >= sizeof a.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(a.sun_path, path, n);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
-}
-
 bool client_daemon_runs(const char *path) {
-    int fd = open_socket(path);
+    int fd = peer_connect(path, SOCK_STREAM);
     if (fd < 0)
         return errno != ENOENT && errno != ECONNREFUSED;
     close(fd);
@@ -97,7 +79,7 @@ bool client_daemon_runs(const char *path) {
 }
 
 static int connect_to(const char *path, int *out) {
-    *out = open_socket(path);
+    *out = peer_connect(path, SOCK_STREAM);
     if (*out >= 0)
         return EXIT_YES;
     if (errno == ENAMETOOLONG)

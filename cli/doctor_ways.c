@@ -1,5 +1,6 @@
 #include "base/base64.h"
 #include "base/loop.h"
+#include "base/peer.h"
 #include "cli/doctor.h"
 #include "cli/json_scan.h"
 #include "policy/echo.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { ANSWER_MS = 5000, ANSWER_MAX = 64 << 10, PIECE = 4096 };
@@ -62,22 +62,6 @@ static int connect_proxy(const struct ways *w) {
     e.n = found->ai_addrlen;
     freeaddrinfo(found);
     return endpoint_connect(&e, ANSWER_MS);
-}
-
-static int connect_socket(const char *path) {
-    struct sockaddr_un a = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof a.sun_path) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    memcpy(a.sun_path, path, strlen(path));
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) == 0)
-        return fd;
-    int why = errno;
-    close(fd);
-    errno = why;
-    return -1;
 }
 
 /* ---- asking ---- */
@@ -199,7 +183,7 @@ static int connect_way(enum way way, const struct ways *w, char *what, size_t si
     switch (way) {
     case WAY_OF_SOCKET:
         snprintf(what, size, "%s", w->socket);
-        return connect_socket(w->socket);
+        return peer_connect(w->socket, SOCK_STREAM);
     case WAY_OF_NONE:
         endpoint_of("192.0.2.1", 80, &e);
         snprintf(what, size, "%s", e.text);

@@ -34,8 +34,11 @@ static struct lane *find(struct parent *p, uint32_t id) {
 /* ---- what attach asks ---- */
 
 static const char *refusal(int result) {
-    return result == ERR_EXISTS  ? "the sandbox has a lane already: it is attached, or the "
-                                   "configuration has a `listen` for it"
+    return result == ERR_EXISTS ? "the sandbox is attached already, until whoever attached it ends"
+           : result == ERR_DENIED
+               ? "a `listen` line of exeatd's configuration is for this sandbox, "
+                 "and who has one is not attached: attach another sandbox of the "
+                 "policy, or take that line away and `exeat reload`"
            : result == ERR_LIMIT ? "there is no room for another lane: the configuration's line "
                                    "`uids` must name more user ids"
            : result == ERR_BAD   ? "no sandbox has such a name"

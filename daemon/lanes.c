@@ -396,18 +396,24 @@ bool lanes_has(const struct process *of, uint32_t number) {
 
 /* ---- attached sandboxes ---- */
 
-static bool has_lane(const struct parent *p, struct view sandbox) {
+static bool is_attached(const struct parent *p, struct view sandbox) {
     for (const struct lane *l = p->lanes; l; l = l->next)
         if (!has_ended(l) && view_equal_nocase(view_str(l->sandbox), sandbox))
             return true;
+    return false;
+}
+
+static bool is_configured(const struct parent *p, struct view sandbox) {
     return configured_names(&p->served, sandbox) ||
            (p->rollout.planned && configured_names(&p->rollout.plan, sandbox));
 }
 
 int lanes_attach(struct parent *p, struct view sandbox, struct lane **out) {
     struct lane *l;
-    if (has_lane(p, sandbox))
+    if (is_attached(p, sandbox))
         return ERR_EXISTS;
+    if (is_configured(p, sandbox))
+        return ERR_DENIED;
     int result = lane_add(p, &l);
     if (result != 0)
         return result;

@@ -40,7 +40,10 @@ void lanes_put(struct parent *p, uint32_t number, struct view bundle_lanes, stru
 /* Whether a process belongs to those that the text of that generation is for. */
 bool lanes_has(const struct process *of, uint32_t number);
 
-/* Adds one for an attached sandbox. ERR_EXISTS: it has a lane; ERR_LIMIT: no number or uid is left; ERR_MEMORY. */
+/*
+ * Adds one for an attached sandbox. ERR_EXISTS: it is attached already; ERR_DENIED: the configuration has a lane for it;
+ * ERR_LIMIT: no number or uid is left; ERR_MEMORY.
+ */
 MUST_USE int lanes_attach(struct parent *p, struct view sandbox, struct lane **out);
 /* It is attached and in no text yet: what broker issues for it makes the generation that has it. */
 bool lanes_awaits_issue(const struct lane *l);

@@ -118,7 +118,8 @@ def a_sandbox_is_attached_once_at_a_time(place):
 
 def a_sandbox_with_a_listener_is_not_attached(place):
     held = place.placeholder("b", "demo-key")
-    assert "has a lane already" in refusal(lambda: Attached(place, "b"))
+    said = refusal(lambda: Attached(place, "b"))
+    assert "a `listen` line" in said and "take that line away and `exeat reload`" in said, said
     assert ask(place, sandbox="b", placeholder=held).status == 200, "what it was issued has ended"
 
 

@@ -7,6 +7,7 @@
 #include "ca/mint.h"
 #include "cli/ca_store.h"
 #include "cli/client.h"
+#include "cli/run_settings.h"
 #include "cli/vault_key.h"
 #include "run/say.h"
 
@@ -27,7 +28,7 @@
 
 enum {
     READY_SECONDS = 30,
-    SETTINGS_MAX = 1 << 20,
+    CONFIGURATION_MAX = 2 << 20,
     LOG_SHOWN = 2048,
 };
 
@@ -40,29 +41,25 @@ static const char *in(const struct run_private *p, const char *name) {
 
 /* ---- what a start needs ---- */
 
-/* Root's daemon gives each role a user of its own. */
-static void put_configuration(const struct run_options *o, struct buf *out) {
+/* Absolute, as the settings are read as a file in another folder. Root's daemon gives each role a user of its own. */
+static void put_configuration(const struct run_private *p, const struct run_options *o,
+                              struct buf *out) {
     buf_printf(out,
-               "state state\npolicy \"%s\"\ncontrol control.sock\n"
-               "attach attach.sock { mode 0600 }\n",
-               o->policy);
+               "state \"%s/state\"\npolicy \"%s\"\ncontrol \"%s/control.sock\"\n"
+               "attach \"%s/attach.sock\" { mode 0600 }\n",
+               p->directory, o->policy, p->directory, p->directory);
     if (geteuid() == 0)
         buf_put_str(out, "uids 61800 - 61999\n");
 }
 
-static int add_settings(const char *file, struct buf *out) {
-    if (!*file)
-        return 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, SETTINGS_MAX, out);
-    return result == 0 ? 0 : run_say("--settings %s: %s", file, err_why(result));
-}
-
 static int write_configuration(const struct run_private *p, const struct run_options *o) {
     struct buf text;
-    buf_init(&text, 2 * SETTINGS_MAX);
-    put_configuration(o, &text);
-    int result = add_settings(o->settings, &text);
+    buf_init(&text, CONFIGURATION_MAX);
+    int result = run_settings_read(o->settings, &text);
+    size_t own = buf_len(&text);
+    put_configuration(p, o, &text);
+    if (result == 0 && own > 0)
+        result = run_settings_check(o->settings, buf_view(&text), own);
     int fd =
         result == 0 ? open(in(p, "exeat.conf"), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (result == 0 && (fd < 0 || !buf_ok(&text) || file_write(fd, buf_view(&text)) != 0))
@@ -177,15 +174,21 @@ static int await_ready(int notify, pid_t daemon) {
     return ready ? 0 : -1;
 }
 
-/* The end of its log, in which it says why. */
-static int tell_log(const struct run_private *p) {
+/* The end of its log, in which it says why; the place in its configuration is one in the user's settings. */
+static int tell_log(const struct run_private *p, const struct run_options *o) {
     char text[LOG_SHOWN];
+    struct buf told;
     int fd = open(in(p, "exeatd.log"), O_RDONLY | O_CLOEXEC);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n = fd >= 0 ? pread(fd, text, sizeof text, size > LOG_SHOWN ? size - LOG_SHOWN : 0) : 0;
     if (fd >= 0)
         close(fd);
-    return run_say("exeatd does not start:\n%.*s", n > 0 ? (int)n : 0, text);
+    buf_init(&told, LOG_SHOWN * PATH_MAX);
+    run_settings_quote(o->settings, in(p, "exeat.conf"), view_of(text, n > 0 ? (size_t)n : 0),
+                       &told);
+    run_say("exeatd does not start:\n%.*s", VIEW_ARG(buf_view(&told)));
+    buf_free(&told);
+    return -1;
 }
 
 int run_private_start(struct run_private *p, const sigset_t *signals) {
@@ -240,7 +243,7 @@ int run_private_connect(struct run_private *p, const struct run_options *o, int 
     int ready = await_ready(p->notify, p->daemon);
     close(p->notify);
     if (ready != 0)
-        return tell_log(p);
+        return tell_log(p, o);
     for (size_t i = 0; i < o->n_secrets; i++)
         if (add_secret(p, &o->secrets[i]) != 0)
             return -1;

@@ -193,9 +193,21 @@ def mistakes_are_named(scene):
                         (["--policy", scene.policy, "--sandbox", "a", "--secret", "k=NO_SUCH", "--", "true"], "NO_SUCH"),
                         (["--policy", scene.policy, "--sandbox", "a", "--secret", "k=HOME", "--", "true"], "--secret k: the policy lends a no"),
                         (["--policy", scene.policy, "--sandbox", "b", "--", "true"], "--secret demo-key=VARIABLE"),
-                        (["--policy", scene.policy, "--sandbox", "a", "--settings", scene.policy, "--", "true"], "exeatd does not start")):
+                        (["--policy", scene.policy, "--sandbox", "a", "--settings", scene.policy, "--", "true"], scene.policy + ":2:1: ")):
         done = scene.raw([scene.exeat, "run", *words], env={} if "VARIABLE" not in said else {"DEMO_KEY": ""})
         assert done.returncode == 125 and said in done.stderr.decode(), (words, done)
+
+
+def what_is_wrong_in_the_settings_is_told_with_its_place_in_the_users_file(scene):
+    """Whatever finds it: the launcher, exeatd as it reads them, or exeatd as it uses them."""
+    for text, said in (("# one\nlimit nonsense 3", "{}:2:7: there is no limit 'nonsense'\n    limit nonsense 3\n          ^\n"),
+                       ("debug\npolicy p\n", "{}: a second 'policy' in this file, the first is in line 2; behind its lines come `state`"),
+                       ("limit ask-time 5s\nhost a {", "{}: "),
+                       ("# one\n\ntrust file /nowhere.pem\n", "/nowhere.pem: No such file or directory\nparent: warn: {}:3:12: it is named here\n")):
+        settings = scene.write("wrong", text)
+        done = scene.raw([scene.exeat, "run", "--policy", scene.policy, "--sandbox", "a", "--settings", settings, "--", "true"])
+        told = done.stderr.decode()
+        assert done.returncode == 125 and said.format(settings) in told and "exeat.conf" not in told, (text, told)
 
 
 def within_a_sandbox_there_is_no_other(scene):

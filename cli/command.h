@@ -18,6 +18,7 @@ enum exit_code {
     EXIT_INVALID = 3,     /* invalid policy or configuration */
     EXIT_UNREACHABLE = 4, /* the daemon */
     EXIT_PERMISSION = 5,
+    EXIT_UNSEEN = 6, /* no answer: what was asked about could not be read */
 };
 
 /* Options that every command takes. */

@@ -24,8 +24,8 @@ static int fail(const char *path, int result) {
     if (result == ERR_MISSING)
         return cli_fail(EXIT_NO, "%s: there is no audit log", path);
     if (result == ERR_SYSTEM)
-        return cli_fail(number == EACCES || number == EPERM ? EXIT_PERMISSION : EXIT_NO, "%s: %s",
-                        path, strerror(number));
+        return cli_fail(number == EACCES || number == EPERM ? EXIT_PERMISSION : EXIT_UNSEEN,
+                        "%s: %s", path, strerror(number));
     return cli_fail(EXIT_NO, "%s: %s", path, err_text(result));
 }
 
@@ -274,7 +274,7 @@ int command_log_verify(const struct cli *cli, int argc, char **argv) {
         return code;
     int result = head_file ? read_head(AT_FDCWD, head_file, &head) : 0;
     if (result == ERR_MISSING)
-        code = cli_fail(EXIT_NO, "%s: there is no such file", head_file);
+        code = cli_fail(EXIT_UNSEEN, "%s: there is no such file", head_file);
     else if (result == ERR_SYSTEM)
         code = fail(head_file, result);
     else if (result != 0)

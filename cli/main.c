@@ -121,7 +121,7 @@ static int help(FILE *to, const char *noun) {
     else
         fputs(
             "\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration, 4 daemon not "
-            "reachable, 5 permission\n",
+            "reachable, 5 permission, 6 could not be looked at\n",
             to);
     return to == stdout ? EXIT_YES : EXIT_USAGE;
 }

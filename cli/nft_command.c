@@ -154,7 +154,7 @@ static _Noreturn void become_nft(int out) {
 static int list_ruleset(struct buf *out) {
     int ends[2], status = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return cli_fail(EXIT_NO, "a pipe: %s", strerror(errno));
+        return cli_fail(EXIT_UNSEEN, "a pipe: %s", strerror(errno));
     pid_t pid = fork();
     if (pid == 0)
         become_nft(ends[1]);
@@ -166,7 +166,7 @@ static int list_ruleset(struct buf *out) {
         continue;
     if (result == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return EXIT_YES;
-    return cli_fail(geteuid() == 0 ? EXIT_NO : EXIT_PERMISSION,
+    return cli_fail(geteuid() == 0 ? EXIT_UNSEEN : EXIT_PERMISSION,
                     "`nft -j list ruleset` does not say what is loaded%s",
                     geteuid() == 0 ? "" : ": it takes root");
 }
@@ -175,8 +175,11 @@ static int read_listing(const char *file, struct buf *out) {
     if (!file)
         return list_ruleset(out);
     int fd = strcmp(file, "-") == 0 ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || file_read(fd, LISTING_MAX, out) != 0)
-        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, LISTING_MAX, out);
+    if (result == ERR_LIMIT)
+        return cli_fail(EXIT_UNSEEN, "%s: it has more than %d bytes", file, LISTING_MAX);
+    if (result != 0)
+        return cli_fail(EXIT_UNSEEN, "%s: %s", file, err_why(result));
     return EXIT_YES;
 }
 
@@ -356,12 +359,13 @@ static int check(const struct cli *cli, const struct nft_rules *rules, struct vi
     const json_t *all = json_object_get(root, "nftables");
     if (!json_is_array(all)) {
         json_decref(root);
-        return cli_fail(EXIT_NO, "this is no output of `nft -j list ruleset`");
+        return cli_fail(EXIT_UNSEEN, "this is no output of `nft -j list ruleset`");
     }
     buf_init(&f.text, OUTPUT_MAX);
     if (f.json)
         buf_put_str(&f.text, "[");
-    int code = compare(&f, all, rules) ? EXIT_YES : cli_fail(EXIT_NO, "%s", err_text(ERR_MEMORY));
+    int code =
+        compare(&f, all, rules) ? EXIT_YES : cli_fail(EXIT_UNSEEN, "%s", err_text(ERR_MEMORY));
     if (f.json)
         buf_put_str(&f.text, "]\n");
     else if (f.n == 0)
@@ -371,7 +375,7 @@ static int check(const struct cli *cli, const struct nft_rules *rules, struct vi
         cli_print(stdout, &f.text);
     buf_free(&f.text);
     json_decref(root);
-    return f.n == 0 ? code : EXIT_NO;
+    return code != EXIT_YES || f.n == 0 ? code : EXIT_NO;
 }
 
 int command_nft_check(const struct cli *cli, int argc, char **argv) {

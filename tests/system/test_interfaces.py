@@ -374,10 +374,20 @@ def a_check_names_what_is_missing_and_what_is_too_much(w):
     w.write("other.conf", "state state\npolicy policy.exeat\nlisten transparent 0.0.0.0:1 { sandbox a; interface veth-a }\n")
     done = subprocess.run([os.path.join(w.build, "exeat"), "--config", w.path("other.conf"), "nft", "check"], stdout=subprocess.PIPE)
     assert done.returncode == 1 and b"bridge: a table is loaded of which the configuration has nothing" in done.stdout, done
-    for wrong in ([], {"a": 1}):
-        assert check(wrong)[0] == 1
+    assert check([])[0] == 1
+    # Not to be able to look is another answer than that something is missing.
+    assert check({"a": 1})[0] == 6
     w.exeat("nft", "check", "--file", "-", stdin=b"nonsense", check=False)
-    assert w.last.returncode == 1 and b"no output of" in w.last.stderr, w.last.stderr
+    assert w.last.returncode == 6 and b"no output of" in w.last.stderr, w.last.stderr
+    w.exeat("nft", "check", "--file", "/nowhere", check=False)
+    assert w.last.returncode == 6 and b"/nowhere: No such file or directory" in w.last.stderr, w.last
+    with open(w.path("large"), "wb") as f:
+        f.truncate((64 << 20) + 1)
+    w.exeat("nft", "check", "--file", w.path("large"), check=False)
+    assert w.last.returncode == 6 and b"more than 67108864 bytes" in w.last.stderr, w.last
+    done = subprocess.run(["setpriv", "--bounding-set=-net_admin", os.path.join(w.build, "exeat"), "--config", w.path("exeat.conf"), "nft",
+                           "check"], stderr=subprocess.PIPE)
+    assert done.returncode == 6 and b"does not say what is loaded" in done.stderr, done
     # What is loaded, as nft itself tells, and as JSON.
     host("nft add rule inet exeat redirected accept")
     found = json.loads(w.exeat("--json", "nft", "check", check=False))

@@ -167,7 +167,8 @@ int command_log(const struct cli *cli, int argc, char **argv) {
     const struct option_spec specs[] = {
         {"--follow", NULL, &followed},      {"--sandbox", &filter.sandbox, NULL},
         {"--host", &filter.host, NULL},     {"--denied", NULL, &filter.denied},
-        {"--record", &filter.record, NULL}, {NULL, NULL, NULL}};
+        {"--record", &filter.record, NULL}, {"--id", NULL, &filter.ids},
+        {"--all", NULL, &filter.all},       {NULL, NULL, NULL}};
     int code = take_files(&argc, argv, files, &n);
     if (code == EXIT_YES)
         code = options_read(argc, argv, specs, NULL, 0);

@@ -2,11 +2,18 @@
 
 #include "audit/line.h"
 #include "audit/record.h"
+#include "policy/echo.h"
+#include "run/probe_network.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 4096, WAITING_MAX = 20000, REASON_WIDTH = 29 /* the longest there is */ };
+enum {
+    BUCKETS = 4096,
+    WAITING_MAX = 20000,
+    REASON_WIDTH = 29, /* the longest there is */
+    ID_WIDTH = 20,
+};
 
 #define WAIT_NS UINT64_C(2000000000)
 
@@ -16,6 +23,7 @@ struct row {
     size_t decision_size, outcome_size;
     struct view id; /* inside decision; empty: waits for nothing */
     bool complete;
+    bool counted; /* instead of printed */
     uint64_t since;
     struct row *before, *next; /* in the order in which they came */
     struct row *same_bucket;
@@ -24,12 +32,12 @@ struct row {
 struct log_table {
     struct log_filter filter;
     struct buf sandbox, host; /* the filter's values, escaped as in lines */
-    bool lines, whole, late, titled;
+    bool lines, whole, late, titled, counts;
     FILE *out;
     struct row *first, *last;
     size_t waiting;
     struct row *buckets[BUCKETS];
-    uint64_t matched, unread;
+    uint64_t matched, unread, counted;
 };
 
 /* ---- values of a line ---- */
@@ -66,6 +74,17 @@ static bool line_matches(const struct log_table *t, struct view line) {
     return !t->filter.denied || view_equal(value_of(line, "verdict"), VIEW("deny"));
 }
 
+/* log_table.h says which. */
+static bool is_doctors(struct view line) {
+    struct view host = value_of(line, "host"), reason = value_of(line, "reason");
+    if (view_equal(host, VIEW(ECHO_HOST)))
+        return view_equal(reason, VIEW("allowed")) ||
+               view_equal(reason, VIEW("port_not_allowed")) ||
+               view_equal(reason, VIEW("client_closed"));
+    return probe_is_name(host) && view_equal(value_of(line, "door"), VIEW("dns")) &&
+           view_equal(reason, VIEW("host_not_allowed"));
+}
+
 /* ---- printing ---- */
 
 static void print_cell(FILE *out, struct view v, int width) {
@@ -78,9 +97,11 @@ static void print_title(struct log_table *t) {
     if (t->titled)
         return;
     t->titled = true;
-    fprintf(t->out, "%-23s %-14s %-7s %-7s %-6s %-13s %-*s %-16s %s\n", "TIME (UTC)", "SANDBOX",
-            "VERDICT", "METHOD", "STATUS", "BYTES OUT/IN", REASON_WIDTH, "REASON", "CREDENTIAL",
-            "HOST AND PATH");
+    fprintf(t->out, "%-23s %-14s %-7s %-7s %-6s %-13s %-*s %-16s ", "TIME (UTC)", "SANDBOX",
+            "VERDICT", "METHOD", "STATUS", "BYTES OUT/IN", REASON_WIDTH, "REASON", "CREDENTIAL");
+    if (t->filter.ids)
+        print_cell(t->out, VIEW("RECORD"), ID_WIDTH);
+    fputs("HOST AND PATH\n", t->out);
 }
 
 static void print_where(FILE *out, const struct row *r) {
@@ -134,6 +155,8 @@ static void print_row(struct log_table *t, const struct row *r) {
     print_bytes(t->out, r);
     print_cell(t->out, value_of_row(r, observed ? "observed" : "reason"), REASON_WIDTH);
     print_cell(t->out, value_of_row(r, "credential"), 16);
+    if (t->filter.ids)
+        print_cell(t->out, value_of(decision, "id"), ID_WIDTH);
     print_where(t->out, r);
 }
 
@@ -194,7 +217,7 @@ static void row_take(struct log_table *t, struct row *r) {
 
 static void row_print(struct log_table *t, struct row *r) {
     row_take(t, r);
-    if (!t->lines)
+    if (!t->lines && !r->counted)
         print_row(t, r);
     row_free(r);
 }
@@ -221,6 +244,8 @@ static void row_add(struct log_table *t, struct view line, bool complete, uint64
     }
     r->decision_size = line.n;
     r->complete = complete;
+    r->counted = t->counts && is_doctors(line);
+    t->counted += r->counted;
     r->since = now;
     r->before = t->last;
     *(t->last ? &t->last->next : &t->first) = r;
@@ -299,6 +324,11 @@ void log_table_end(struct log_table *t) {
         next = r->next;
         row_print(t, r);
     }
+    if (t->counted > 0)
+        fprintf(t->out,
+                "%llu more to names that only exeat answers, as the doctor tries them (--all shows "
+                "them)\n",
+                (unsigned long long)t->counted);
 }
 
 uint64_t log_table_matched(const struct log_table *t) {
@@ -319,6 +349,7 @@ struct log_table *log_table_new(const struct log_filter *f, bool lines, bool lat
     t->lines = lines || f->record;
     t->whole = f->record && !lines;
     t->late = late;
+    t->counts = !lines && !late && !f->all && !f->host && !f->record;
     t->out = out;
     buf_init(&t->sandbox, 4096);
     buf_init(&t->host, 4096);

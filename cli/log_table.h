@@ -10,14 +10,24 @@
 
 #include <stdio.h>
 
+/* What is shown of it, and how. */
 struct log_filter {
     const char *sandbox; /* NULL: all */
     const char *host;    /* the name or a parent of it; NULL: all */
     bool denied;         /* only refusals */
     const char *record;  /* only the records with this id, each whole: a line for each member */
+    bool ids;            /* a column with the id of each record */
+    bool all;            /* also tries such as `exeat doctor` makes, see below */
 };
 
 struct log_table;
+
+/*
+ * A table that ends, without `all`, `host` and `record`, only counts the requests and questions that exeat itself answers
+ * and nobody else ever gets, because of their name: those for the echo host (policy/echo.h), allowed or at a closed port,
+ * and those for a name of probe_is_name that were refused as any unknown one. They are the doctor's; whoever else makes
+ * them has done nothing that is hidden by it.
+ */
 
 /*
  * lines: print the lines of the records that match as they are, instead of a table. late: a row

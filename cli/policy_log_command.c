@@ -11,6 +11,7 @@
 #include "policy/method.h"
 #include "policy/pattern.h"
 #include "policy/trial.h"
+#include "run/probe_network.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -81,6 +82,11 @@ static bool is_request(const struct decision *d) {
     return view_starts(d->path, VIEW("/")) && !d->bare;
 }
 
+/* No rule can be made for what exeat answers itself, as the doctor asks it. */
+static bool is_exeats(const struct decision *d) {
+    return echo_is_host(&d->authority) || probe_is_name(d->host);
+}
+
 /* Whether it was a policy that decided, and from what the record tells. */
 static bool is_of_policy(const struct decision *d) {
     static const enum reason reasons[] = {REASON_ALLOWED,
@@ -96,7 +102,7 @@ static bool is_of_policy(const struct decision *d) {
                                           REASON_FOREIGN_CREDENTIAL};
     for (size_t i = 0; i < sizeof reasons / sizeof reasons[0]; i++)
         if (d->why == reasons[i])
-            return !echo_is_host(&d->authority);
+            return !is_exeats(d);
     return false;
 }
 
@@ -373,7 +379,7 @@ static void keep(struct suggestion *s, struct wish ***end, const struct wish *ne
 /* A name or a connection that was refused for its host or port: what for is not known. */
 static bool keep_tunnel(struct suggestion *s) {
     const struct decision *d = &s->d;
-    if (!d->bare || !name_is_good(d->sandbox) || echo_is_host(&d->authority) ||
+    if (!d->bare || !name_is_good(d->sandbox) ||
         (d->why != REASON_HOST_NOT_ALLOWED && d->why != REASON_PORT_NOT_ALLOWED))
         return false;
     struct wish wish = {
@@ -393,7 +399,7 @@ static void suggest_line(void *ctx, struct view line) {
     if (!is_text(line, "kind", "decision") || (allowed && !json_member(line, "observed", &raw)))
         return;
     bool known = read_decision(line, d);
-    if (known && keep_tunnel(s))
+    if (known && (is_exeats(d) || keep_tunnel(s)))
         return;
     if (!known || !is_request(d) || !is_for_want_of_a_rule(allowed ? d->observed : d->why) ||
         !can_be_said(d)) {

@@ -197,21 +197,41 @@ void probe_udp(const struct probe *p, const char *address, uint16_t port) {
 
 /* ---- questions ---- */
 
-enum { DNS_PORT = 53, QUESTION_MAX = 128, LENGTH_SIZE = 2 };
+enum { DNS_PORT = 53, QUESTION_MAX = 128, LENGTH_SIZE = 2, NONCE_SIZE = 6 };
+
+static const char name_end[] = ".exeat-doctor.invalid";
+
+bool probe_is_name(struct view name) {
+    if (name.n != 2 * NONCE_SIZE + sizeof name_end - 1 || !view_ends(name, view_str(name_end)))
+        return false;
+    for (size_t i = 0; i < 2 * NONCE_SIZE; i++)
+        if (hex_value(name.p[i]) < 0)
+            return false;
+    return true;
+}
+
+static void put_labels(struct buf *b, struct view name) {
+    while (name.n > 0) {
+        struct view label = view_cut(&name, '.');
+        buf_put_u8(b, (uint8_t)label.n);
+        buf_put(b, label);
+    }
+    buf_put_u8(b, 0);
+}
 
 /* For the address of a name that does not exist, with EDNS, so that exeat says that it is exeat. */
 static size_t write_question(uint8_t out[QUESTION_MAX]) {
-    uint8_t nonce[6];
-    char name[2 * sizeof nonce + 1];
+    uint8_t nonce[NONCE_SIZE];
+    char name[2 * NONCE_SIZE + sizeof name_end];
     struct buf b;
     random_bytes(nonce, sizeof nonce);
     hex_encode(view_of(nonce, sizeof nonce), name);
+    strcat(name, name_end);
     buf_init(&b, QUESTION_MAX);
     buf_put(&b, view_of(nonce, 2));
     buf_put(&b, VIEW("\1\0\0\1\0\0\0\0\0\1"));
-    buf_put_u8(&b, (uint8_t)strlen(name));
-    buf_put_str(&b, name);
-    buf_put(&b, VIEW("\7invalid\0\0\1\0\1"));
+    put_labels(&b, view_str(name));
+    buf_put(&b, VIEW("\0\1\0\1"));
     buf_put(&b, VIEW("\0\0\x29\4\xd0\0\0\0\0\0\0"));
     size_t n = buf_len(&b);
     view_copy(buf_view(&b), (char *)out);

@@ -5,6 +5,7 @@
 #ifndef RUN_PROBE_NETWORK_H
 #define RUN_PROBE_NETWORK_H
 
+#include "base/bytes.h"
 #include "run/probe.h"
 
 #include <stdbool.h>
@@ -28,6 +29,8 @@ void probe_tcp(const struct probe *p, const char *address, uint16_t port);
 void probe_udp(const struct probe *p, const char *address, uint16_t port);
 /* "dns", by UDP or TCP: contained when exeat answers, or nobody can be asked. */
 void probe_dns(const struct probe *p, const char *server, bool tcp);
+/* Whether it is a name that it asks for: 12 hexadecimal digits and an end of its own in `invalid` (RFC 6761). */
+bool probe_is_name(struct view name);
 /* "raw" and "vsock": whether such sockets can be made. */
 void probe_sockets(const struct probe *p);
 /* "interfaces": contained when loopback is all that is up, else unsure. */

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -49,7 +50,7 @@ class Tight(Scene):
     @property
     def findings(self):
         if not self.found:
-            self.found = Findings(self.doctor("doctor", "--json"))
+            self.found = Findings(self.run(self.inside, "doctor", "--json", options=["--log", self.file("trail")]))
         return self.found
 
 
@@ -83,6 +84,18 @@ def the_table_says_the_same_and_a_client_that_fails_gets_its_fix(t):
     assert done.returncode == 0 and "containment  tcp" in text, (done.returncode, text, done.stderr)
     failed = [line for line in text.splitlines() if line.startswith("client") and " curl " in line and " fails " in line]
     assert failed and "\ncurl environment, curl socks5, curl transparent: what it reads: CURL_CA_BUNDLE" in text, text
+
+
+def its_tries_are_counted_in_the_log_and_make_no_rules(t):
+    assert t.findings
+    shown, every = (t.raw([t.exeat, "log", "--denied", "--file", t.file("trail"), *more]).stdout.decode() for more in ([], ["--all"]))
+    number = re.match(r"(\d+) more to names that only exeat answers", shown.splitlines()[-1])
+    rows = max(shown.count("\n") - 2, 0)  # without a title and the number
+    assert number and int(number.group(1)) + rows == every.count("\n") - 1, (shown, every)
+    for name in ("echo.exeat.internal", ".exeat-doctor.invalid"):
+        assert name in every and name not in shown, (name, shown, every)
+    suggested = t.raw([t.exeat, "policy", "suggest", t.file("trail")])
+    assert suggested.returncode == 0 and b"exeat" not in suggested.stdout, suggested
 
 
 def a_target_that_is_no_address_is_refused(t):
@@ -311,6 +324,7 @@ def files_of_exeat_refuse(h):
 
 
 TIGHT = [every_way_in_works, the_clients_that_are_there_are_driven_by_each_way_that_they_have, nothing_escapes_and_nothing_is_unsure,
+         its_tries_are_counted_in_the_log_and_make_no_rules,
          the_table_says_the_same_and_a_client_that_fails_gets_its_fix, a_target_that_is_no_address_is_refused]
 OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work,
         the_unix_socket_of_the_sandbox_is_a_way_in_and_no_escape, what_escapes_is_the_exit_status,

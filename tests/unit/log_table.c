@@ -264,6 +264,84 @@ static void a_second_outcome_of_one_decision_is_a_row_of_its_own(void **state) {
     end(&p);
 }
 
+static void ids_are_a_column_for_who_wants_it(void **state) {
+    struct log_filter ids = {.ids = true};
+    struct printed p;
+    (void)state;
+    begin(&p, &ids, false, false);
+    put_all(&p);
+    must_follow(p.text,
+                (const char *const[]){" RECORD ", "HOST AND PATH\n", " e1-1 ",
+                                      " api.example.com/v1/items\n", " e1-3 ", " evil.test/\n"},
+                6);
+    end(&p);
+}
+
+#define ECHO ",\"host\":\"echo.exeat.internal\",\"sandbox\":\"one\""
+#define NAME ",\"door\":\"dns\",\"host\":\"0a1b2c3d4e5f.exeat-doctor.invalid\""
+
+static void the_doctors_tries_are_counted(void **state) {
+    static const char *const tries[] = {
+        T(1) ",\"kind\":\"decision\",\"id\":\"e\",\"verdict\":\"allow\",\"reason\":\"allowed\"" ECHO
+             "}",
+        T(2) ",\"kind\":\"outcome\",\"id\":\"e\",\"status\":200}",
+        T(3) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"port_not_allowed\"" ECHO "}",
+        T(4) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\"" NAME
+             "}"};
+    static const struct {
+        struct log_filter filter;
+        bool late;
+        size_t rows;
+        const char *told;
+    } cases[] = {
+        {{.sandbox = NULL}, false, 0, "3 more"},
+        {{.denied = true}, false, 0, "2 more"},
+        {{.all = true}, false, 3, NULL},
+        {{.denied = true, .all = true}, false, 2, NULL},
+        {{.host = "internal"}, false, 2, NULL},
+        {{.sandbox = NULL}, true, 3, NULL}, /* there is no end at which they could be told */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct printed p;
+        begin(&p, &cases[i].filter, false, cases[i].late);
+        for (size_t k = 0; k < sizeof tries / sizeof *tries; k++)
+            put(&p, tries[k], 0);
+        log_table_end(p.table);
+        fflush(p.out);
+        assert_int_equal(count_lines(p.text), cases[i].told ? 1 : cases[i].rows + 1);
+        if (cases[i].told)
+            assert_ptr_equal(strstr(p.text, cases[i].told), p.text);
+        end(&p);
+    }
+}
+
+/* Nobody hides in their shape what he does elsewhere. */
+static void what_only_looks_like_the_doctors_is_shown(void **state) {
+    static const char *const lines[] = {
+        T(1) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"foreign_credential\"" ECHO
+             "}",
+        T(2) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\","
+             "\"host\":\"a.echo.exeat.internal\"}",
+        T(3) ",\"kind\":\"decision\",\"verdict\":\"allow\",\"reason\":\"allowed\"" NAME "}",
+        T(4) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\","
+             "\"door\":\"http\",\"host\":\"0a1b2c3d4e5f.exeat-doctor.invalid\"}",
+        T(5) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\","
+             "\"door\":\"dns\",\"host\":\"0a1b2c3d4e5x.exeat-doctor.invalid\"}",
+        T(6) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\","
+             "\"door\":\"dns\",\"host\":\"more.0a1b2c3d4e5f.exeat-doctor.invalid\"}",
+        T(7) ",\"kind\":\"event\",\"event\":\"leaf_minted\"" ECHO "}"};
+    struct printed p;
+    (void)state;
+    begin(&p, NULL, false, false);
+    for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+        put(&p, lines[k], 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    assert_int_equal(count_lines(p.text), 1 + sizeof lines / sizeof *lines);
+    end(&p);
+}
+
 static void au_02_values_are_shown_escaped(void **state) {
     (void)state;
     static const char hostile[] = T(1) ",\"kind\":\"decision\",\"verdict\":\"deny\","
@@ -314,6 +392,9 @@ int main(void) {
         cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
         cmocka_unit_test(a_record_is_printed_whole_with_how_it_ended),
         cmocka_unit_test(a_second_outcome_of_one_decision_is_a_row_of_its_own),
+        cmocka_unit_test(ids_are_a_column_for_who_wants_it),
+        cmocka_unit_test(the_doctors_tries_are_counted),
+        cmocka_unit_test(what_only_looks_like_the_doctors_is_shown),
         cmocka_unit_test(au_02_values_are_shown_escaped),
         cmocka_unit_test(what_is_no_line_is_counted_and_left_out),
         cmocka_unit_test(rx_no_number_of_open_decisions_fills_the_memory),

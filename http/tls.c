@@ -10,11 +10,7 @@
 enum {
     RECORD = 16 * 1024,
     RECORD_FULL = RECORD + 22, /* as TLS 1.3 sends it */
-    /*
-     * Eight full records with one read(2), and the 3 bytes by which OpenSSL aligns them: of a record that
-     * was read in part it fetches the rest by a read(2) of its own.
-     */
-    READ_BUFFER = 8 * RECORD_FULL + 3,
+    FETCH_SIZE = 8 * RECORD_FULL,
     RECORDS_A_WRITE = 4,
     GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),
 };
@@ -23,7 +19,28 @@ enum {
 static uint8_t gathered[GATHER_SIZE];
 static size_t n_gathered;
 
+/*
+ * What one read(2) brought, until its connection has used it or another one reads. OpenSSL gets of it what it asks for: were it
+ * to read ahead by itself, it would move all that lies behind a record to the front of its buffer, after each record.
+ */
+static struct {
+    struct tls *of;
+    size_t at, n;
+    uint8_t bytes[FETCH_SIZE];
+} fetched;
+
 /* ---- the BIO: a descriptor, with bytes in front that were read before ---- */
+
+static bool set_first(struct tls *t, struct view first) {
+    if (first.n == 0)
+        return true;
+    t->first = malloc(first.n);
+    if (!t->first)
+        return false;
+    memcpy(t->first, first.p, first.n);
+    t->first_n = first.n;
+    return true;
+}
 
 static int take_first(struct tls *t, char *p, int size) {
     struct view v =
@@ -38,6 +55,40 @@ static int take_first(struct tls *t, char *p, int size) {
     return (int)v.n;
 }
 
+static struct view fetched_of(const struct tls *t) {
+    return fetched.of == t ? view_of(fetched.bytes + fetched.at, fetched.n - fetched.at)
+                           : view_of(NULL, 0);
+}
+
+static int take_fetched(struct tls *t, char *p, int size) {
+    struct view v = view_head(fetched_of(t), (size_t)size);
+    view_copy(v, p);
+    fetched.at += v.n;
+    return (int)v.n;
+}
+
+/* Another connection needs the place: what its owner has not used goes to one of the owner's own. */
+static void make_place(void) {
+    struct tls *owner = fetched.of;
+    if (owner && !set_first(owner, fetched_of(owner)))
+        stream_fail(owner, "out of memory");
+    fetched.of = NULL;
+}
+
+static ssize_t fetch(struct tls *t) {
+    ssize_t n;
+    make_place();
+    do
+        n = read(t->fd, fetched.bytes, sizeof fetched.bytes);
+    while (n < 0 && errno == EINTR);
+    if (n > 0) {
+        fetched.of = t;
+        fetched.at = 0;
+        fetched.n = (size_t)n;
+    }
+    return n;
+}
+
 static int after_system_call(BIO *bio, struct tls *t, ssize_t n, int retry) {
     if (n > 0)
         return (int)n;
@@ -50,15 +101,11 @@ static int after_system_call(BIO *bio, struct tls *t, ssize_t n, int retry) {
 
 static int bio_read(BIO *bio, char *p, int size) {
     struct tls *t = BIO_get_data(bio);
-    ssize_t n;
     BIO_clear_retry_flags(bio);
-    t->dry = false;
     if (t->first)
         return take_first(t, p, size);
-    do
-        n = read(t->fd, p, (size_t)size);
-    while (n < 0 && errno == EINTR);
-    return after_system_call(bio, t, n, BIO_FLAGS_READ);
+    ssize_t n = fetched_of(t).n > 0 ? 1 : fetch(t);
+    return n > 0 ? take_fetched(t, p, size) : after_system_call(bio, t, n, BIO_FLAGS_READ);
 }
 
 static int bio_write(BIO *bio, const char *p, int size) {
@@ -147,23 +194,10 @@ SSL_CTX *stream_context(const SSL_METHOD *method) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    SSL_CTX_set_read_ahead(ctx, 1);
-    SSL_CTX_set_default_read_buffer_len(ctx, READ_BUFFER);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx) && set_suites(ctx))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
-}
-
-static bool set_first(struct tls *t, struct view first) {
-    if (first.n == 0)
-        return true;
-    t->first = malloc(first.n);
-    if (!t->first)
-        return false;
-    memcpy(t->first, first.p, first.n);
-    t->first_n = first.n;
-    return true;
 }
 
 struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first) {
@@ -188,6 +222,8 @@ struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first) {
 void tls_free(struct tls *t) {
     if (!t)
         return;
+    if (fetched.of == t)
+        fetched.of = NULL;
     SSL_free(t->ssl);
     SSL_SESSION_free(t->session);
     free(t->first);
@@ -226,7 +262,6 @@ static enum tls_result fail_by_library(struct tls *t) {
 static enum tls_result result_of(struct tls *t, int returned) {
     switch (SSL_get_error(t->ssl, returned)) {
     case SSL_ERROR_WANT_READ:
-        t->dry = true;
         return TLS_WANT_READ;
     case SSL_ERROR_WANT_WRITE:
         return TLS_WANT_WRITE;
@@ -364,7 +399,7 @@ enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
 bool tls_pending(const struct tls *t) {
     if (t->failed)
         return false;
-    return t->first || SSL_pending(t->ssl) > 0 || (!t->dry && SSL_has_pending(t->ssl));
+    return t->first || fetched_of(t).n > 0 || SSL_pending(t->ssl) > 0;
 }
 
 void tls_shutdown(struct tls *t) {

@@ -12,13 +12,13 @@
 struct tls {
     SSL *ssl;
     int fd;
-    uint8_t *first; /* bytes read before TLS began, until they are used up */
+    uint8_t
+        *first; /* bytes read from fd that come before what it gives next, until they are used up */
     size_t first_at, first_n;
     uint8_t *left; /* records that fd did not take, until it does */
     size_t left_at, left_n;
     size_t owed; /* bytes of theirs that the caller was told nothing of, and offers again */
     bool gather; /* records go to the gathering place, not to fd */
-    bool dry;    /* the last read used up all that came from fd */
     bool ended;  /* read(2) told the end, or an error of the connection */
     bool failed; /* no call into ssl any more */
     const char *error;

@@ -417,6 +417,46 @@ static void test_what_waits_inside_is_told(void **state) {
     close_ends(&e);
 }
 
+static void assert_says(struct tls *t, const char *text) {
+    uint8_t got[16];
+    size_t n;
+    assert_int_equal(tls_read(t, got, sizeof got, &n), TLS_DONE);
+    assert_int_equal(n, strlen(text));
+    assert_memory_equal(got, text, n);
+}
+
+static void send_three(struct ends *e, const char *const texts[3]) {
+    size_t n;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tls_write(e->s, view_str(texts[i]), &n), TLS_DONE);
+}
+
+static void test_what_one_connection_has_fetched_outlasts_another_one_that_reads(void **state) {
+    (void)state;
+    struct ends a, b;
+    open_ends(&a, NAME, NULL);
+    open_ends(&b, NAME, NULL);
+    assert_true(shake(a.c, a.s));
+    assert_true(shake(b.c, b.s));
+    send_three(&a, (const char *const[]){"one", "two", "three"});
+    send_three(&b, (const char *const[]){"red", "green", "blue"});
+    assert_says(a.c, "one");
+    assert_says(b.c, "red");
+    assert_true(tls_pending(a.c));
+    assert_says(a.c, "two");
+    assert_says(b.c, "green");
+    /* One that has fetched may go. */
+    tls_free(b.c);
+    b.c = NULL;
+    assert_says(a.c, "three");
+    assert_false(tls_pending(a.c));
+    send_three(&a, (const char *const[]){"four", "five", "six"});
+    assert_says(a.c, "four");
+    assert_true(tls_pending(a.c));
+    close_ends(&a);
+    close_ends(&b);
+}
+
 /* One direction of a large transfer, in pieces of odd sizes. */
 struct flow {
     struct tls *from, *to;
@@ -541,6 +581,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_changed_byte_on_the_wire_fails),
         cmocka_unit_test(test_eight_full_records_are_fetched_at_once),
         cmocka_unit_test(test_what_waits_inside_is_told),
+        cmocka_unit_test(test_what_one_connection_has_fetched_outlasts_another_one_that_reads),
         cmocka_unit_test(test_large_transfers_go_both_ways_at_once),
         cmocka_unit_test(test_no_file_is_opened_once_tls_was_started),
     };

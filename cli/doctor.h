@@ -14,7 +14,8 @@
 
 struct doctor {
     struct buf rows; /* JSON objects, one behind the other with commas */
-    size_t failed, escaped, unsure;
+    bool in_sandbox; /* else nothing can have escaped: what would have is "open" */
+    size_t failed, escaped, open, unsure;
 };
 
 struct doctor_row {

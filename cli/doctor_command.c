@@ -38,9 +38,12 @@ void doctor_tell(void *doctor, const struct finding *f) {
     static const char *const words[] = {
         [PROBE_CONTAINED] = "contained", [PROBE_ESCAPED] = "escaped", [PROBE_UNSURE] = "unsure"};
     struct doctor *d = doctor;
-    d->escaped += f->verdict == PROBE_ESCAPED;
+    bool out = f->verdict == PROBE_ESCAPED;
+    d->escaped += out && d->in_sandbox;
+    d->open += out && !d->in_sandbox;
     d->unsure += f->verdict == PROBE_UNSURE;
-    doctor_add(d, &(struct doctor_row){"containment", f->probe, f->what, words[f->verdict], f->why,
+    doctor_add(d, &(struct doctor_row){"containment", f->probe, f->what,
+                                       out && !d->in_sandbox ? "open" : words[f->verdict], f->why,
                                        f->fix});
 }
 
@@ -176,34 +179,60 @@ static void print_fixes(struct view rows, struct buf *out) {
             print_fix(rows, row, fix, out);
 }
 
-static void print(const struct cli *cli, const struct doctor *d) {
+static void print_json(const struct doctor *d, struct buf *out) {
+    buf_printf(out, "{\"sandbox\":%s,\"escaped\":%zu,\"open\":%zu,\"unsure\":%zu,\"failed\":%zu,",
+               d->in_sandbox ? "true" : "false", d->escaped, d->open, d->unsure, d->failed);
+    buf_put_str(out, "\"rows\":");
+    buf_put(out, buf_view(&d->rows));
+    buf_put_str(out, "}\n");
+}
+
+static void print_table(const struct doctor *d, struct buf *out) {
     static const struct list_column columns[] = {
         {"PART", "part", LIST_TEXT},       {"NAME", "name", LIST_TEXT}, {"WHAT", "what", LIST_TEXT},
         {"VERDICT", "verdict", LIST_TEXT}, {"WHY", "why", LIST_TEXT},   {NULL, NULL, LIST_TEXT}};
+    if (!d->in_sandbox)
+        buf_put_str(out,
+                    "This is not a sandbox: exeat answers by no way from here. To try one, run "
+                    "the doctor inside of it: exeat run --policy FILE -- exeat doctor\n\n");
+    list_write(buf_view(&d->rows), columns, out);
+    if (d->in_sandbox) {
+        print_fixes(buf_view(&d->rows), out);
+        buf_printf(out, "\n%zu escaped, %zu unsure, %zu failed\n", d->escaped, d->unsure,
+                   d->failed);
+    } else {
+        buf_printf(out, "\n%zu open, %zu unsure\n", d->open, d->unsure);
+    }
+}
+
+static void print(const struct cli *cli, const struct doctor *d) {
     struct buf out;
     buf_init(&out, 2 * ROWS_MAX);
-    if (cli->json) {
-        buf_printf(&out, "{\"escaped\":%zu,\"unsure\":%zu,\"failed\":%zu,\"rows\":", d->escaped,
-                   d->unsure, d->failed);
-        buf_put(&out, buf_view(&d->rows));
-        buf_put_str(&out, "}\n");
-    } else {
-        list_write(buf_view(&d->rows), columns, &out);
-        print_fixes(buf_view(&d->rows), &out);
-        buf_printf(&out, "\n%zu escaped, %zu unsure, %zu failed\n", d->escaped, d->unsure,
-                   d->failed);
-    }
+    if (cli->json)
+        print_json(d, &out);
+    else
+        print_table(d, &out);
     cli_print(stdout, &out);
     buf_free(&out);
 }
 
 /* ---- all of it ---- */
 
+/* Something says that it is one, or exeat answers; of which sandbox it then is, it says itself. */
+static bool is_sandbox(const struct ways *w) {
+    return w->sandbox[0] || w->socket || getenv("EXEAT_SANDBOX");
+}
+
+static int exit_of(const struct doctor *d) {
+    return !d->in_sandbox ? EXIT_UNSEEN : d->escaped > 0 ? EXIT_NO : EXIT_YES;
+}
+
 static void examine(struct doctor *d, const struct cli *cli, const struct authority *targets,
                     size_t n) {
     static struct ways ways;
     const struct probe p = {.wait_ms = WAIT_MS, .tell = doctor_tell, .ctx = d};
     ways_try(d, &ways);
+    d->in_sandbox = is_sandbox(&ways);
     clients_try(d, &ways);
     probe_interfaces(&p);
     probe_outside(&p, targets, n);
@@ -235,5 +264,5 @@ int command_doctor(const struct cli *cli, int argc, char **argv) {
     else
         print(cli, &d);
     buf_free(&d.rows);
-    return code == EXIT_YES && d.escaped == 0 ? EXIT_YES : EXIT_NO;
+    return code == EXIT_YES ? exit_of(&d) : code;
 }

@@ -22,7 +22,7 @@ class Findings:
     """What the doctor printed with --json."""
 
     def __init__(self, done):
-        assert done.returncode in (0, 1), (done.returncode, done.stderr)
+        assert done.returncode in (0, 1, 6), (done.returncode, done.stderr)
         self.all = json.loads(done.stdout)
         self.rows, self.code, self.stderr = self.all["rows"], done.returncode, done.stderr
 
@@ -163,13 +163,17 @@ class Open:
         self.place.__exit__()
         subprocess.run(["rm", "-rf", self.folder], check=True)
 
-    def doctor(self, *words, before=(), **env):
+    def doctor(self, *words, **how):
+        return Findings(self.doctor_text("--json", *words, **how))
+
+    def doctor_text(self, *words, before=(), **env):
+        """A variable that is None is not set."""
         proxy = "http://127.0.0.1:%d" % self.place.ports["a"]
         base = {"PATH": "/usr/bin:/bin", "HOME": self.folder, "https_proxy": proxy, "http_proxy": proxy,
                 "CURL_CA_BUNDLE": self.place.path("state", "public", "ca.pem"), "RES_OPTIONS": "timeout:1 attempts:1",
                 "EXEAT_SOCKET": self.place.path("unix.sock")}
-        return Findings(subprocess.run([*before, os.path.join(self.place.build, "exeat"), "--config", self.place.path("exeat.conf"),
-                                        "doctor", "--json", *words], env={**base, **env}, capture_output=True, timeout=200))
+        return subprocess.run([*before, os.path.join(self.place.build, "exeat"), "--config", self.place.path("exeat.conf"), "doctor", *words],
+                              env={k: v for k, v in {**base, **env}.items() if v is not None}, capture_output=True, text=True, timeout=200)
 
     @property
     def findings(self):
@@ -238,6 +242,20 @@ def exeatd_s_files_socket_and_process_escaped(o):
     assert rows and all(r["verdict"] == "escaped" for r in rows), o.findings.of("containment", "file")
     assert o.escaped("socket", o.place.path("control.sock"))
     o.escaped("process")
+
+
+def outside_of_any_sandbox_nothing_escapes_and_it_is_said(o):
+    none = {"https_proxy": "", "http_proxy": "", "EXEAT_SOCKET": None}
+    found = o.doctor(**none)
+    assert found.code == 6 and found.all["sandbox"] is False and found.all["escaped"] == 0 and found.all["open"] >= 9, found.all
+    verdicts = {r["verdict"] for r in found.of("containment")}
+    assert verdicts == {"open", "contained", "unsure"}, verdicts
+    text = o.doctor_text(**none).stdout
+    assert text.startswith("This is not a sandbox: ") and "exeat run --policy FILE -- exeat doctor" in text.splitlines()[0], text
+    assert "escaped" not in text and "keep exeat's folders out" not in text and re.search(r"\n\d+ open, \d+ unsure\n$", text), text
+    # Where something says that it is one, what is open has escaped, also when exeat is away.
+    claimed = o.doctor(**none, EXEAT_SANDBOX="a")
+    assert claimed.code == 1 and claimed.all["sandbox"] is True and claimed.all["escaped"] >= 9, claimed.all
 
 
 def sockets_of_outside_escaped_and_those_of_the_sandbox_did_not(o):
@@ -331,6 +349,7 @@ OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work,
         a_connection_that_somebody_else_takes_escaped, a_metadata_service_that_answers_escaped,
         datagrams_that_are_answered_escaped_and_those_that_are_not_are_unsure, a_dns_server_that_is_not_exeat_escaped,
         raw_sockets_escaped, the_listener_of_another_sandbox_escaped, exeatd_s_files_socket_and_process_escaped,
+        outside_of_any_sandbox_nothing_escapes_and_it_is_said,
         sockets_of_outside_escaped_and_those_of_the_sandbox_did_not]
 HOLED = [without_a_hole_the_command_is_run, an_interface_refuses, somebody_who_takes_datagrams_refuses,
          the_processes_of_the_host_refuse, a_socket_of_an_agent_refuses,

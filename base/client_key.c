@@ -1,50 +1,12 @@
 #include "base/client_key.h"
 
+#include "base/openssl_memory.h"
 #include "base/secret.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* ---- OpenSSL's memory ---- */
-
-static bool into_arena; /* what is allocated now; there is one thread */
-
-static void *take(size_t n, const char *file, int line) {
-    (void)file;
-    (void)line;
-    if (n == 0)
-        return NULL;
-    return into_arena ? secret_alloc(n) : malloc(n);
-}
-
-static void give(void *p, const char *file, int line) {
-    (void)file;
-    (void)line;
-    if (secret_owns(p))
-        secret_free(p);
-    else
-        free(p);
-}
-
-static void *change(void *p, size_t n, const char *file, int line) {
-    if (!p)
-        return take(n, file, line);
-    if (n == 0) {
-        give(p, file, line);
-        return NULL;
-    }
-    return secret_owns(p) ? secret_realloc(p, n) : realloc(p, n);
-}
-
-int client_key_start(void) {
-    return CRYPTO_set_mem_functions(take, change, give) == 1 ? 0 : ERR_CRYPTO;
-}
-
-/* ---- keys ---- */
 
 size_t client_key_size(const struct evp_pkey_st *public_key) {
     char group[32];
@@ -114,9 +76,9 @@ struct evp_pkey_st *client_key_new(struct evp_pkey_st *public_key, struct view d
     uint8_t *number = secret_alloc(n);
     if (!number)
         return NULL;
-    into_arena = true;
+    openssl_memory_into_arena(true);
     EVP_PKEY *key = hex_decode(digits, number, n) == 0 ? pair_new(public_key, number, n) : NULL;
-    into_arena = false;
+    openssl_memory_into_arena(false);
     secret_free(number);
     return key;
 }

@@ -14,11 +14,10 @@ enum { CLIENT_KEY_BYTES = 48, CLIENT_KEY_DIGITS = 2 * CLIENT_KEY_BYTES };
 
 struct evp_pkey_st;
 
-/* Before OpenSSL allocates anything. ERR_CRYPTO: it has already. */
-MUST_USE int client_key_start(void);
 /* Bytes of the private keys that belong to such a public one; 0: keys of this kind are not taken. */
 size_t client_key_size(const struct evp_pkey_st *public_key);
-/* digits: in the arena. NULL: they are not the key of this public one; or no memory. To be freed by EVP_PKEY_free. */
+/* digits: in the arena. NULL: they are not the key of this public one; or no memory. To be freed by EVP_PKEY_free.
+ * openssl_memory_start was called. */
 struct evp_pkey_st *client_key_new(struct evp_pkey_st *public_key, struct view digits);
 
 #endif

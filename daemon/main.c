@@ -2,9 +2,9 @@
  * exeatd: the parent when it is called by the operator, one role when the parent executes it.
  */
 #include "audit/audit.h"
-#include "base/client_key.h"
 #include "base/digest.h"
 #include "base/log.h"
+#include "base/openssl_memory.h"
 #include "broker/broker.h"
 #include "ca/ca.h"
 #include "daemon/attach.h"
@@ -75,10 +75,7 @@ static int run_role(const struct role_args *args, const char *config_file) {
     /* Libraries that would open files of the system later (gmtime_r: /etc/localtime) do so now. */
     tzset();
     /* Before OpenSSL allocates for anybody else. */
-    bool has_keys = args->role == ROLE_BROKER || args->role == ROLE_EGRESS;
-    if (has_keys && client_key_start() != 0)
-        return 1;
-    if (digest_start() != 0)
+    if (openssl_memory_start() != 0 || digest_start() != 0)
         return 1;
     return roles[args->role](args);
 }

@@ -419,6 +419,9 @@ static int read_more(struct exchange *ex) {
     case TLS_FAILED:
         exchange_refuse(ex, REASON_UPSTREAM_CLOSED, view_str(tls_error(u->tls)));
         return ERR_CLOSED;
+    case TLS_NO_MEMORY:
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
+        return ERR_CLOSED;
     case TLS_EOF:
     case TLS_CUT:
         ended(ex, result);

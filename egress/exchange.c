@@ -588,8 +588,13 @@ static void spoke_too_early(struct exchange *ex) {
     struct upstream *u = ex->upstream;
     uint8_t byte;
     size_t n = 0;
-    if (upstream_read(u, &byte, 1, &n) == TLS_WANT_READ)
+    enum tls_result result = upstream_read(u, &byte, 1, &n);
+    if (result == TLS_WANT_READ)
         return;
+    if (result == TLS_NO_MEMORY) {
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
+        return;
+    }
     if (!u->reused) {
         exchange_refuse(ex, REASON_UPSTREAM_CLOSED,
                         VIEW("the upstream spoke or ended before it was asked"));

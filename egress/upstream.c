@@ -369,6 +369,9 @@ static void handshake(struct upstream *u) {
     case TLS_FAILED:
         fail(u, REASON_UPSTREAM_TLS, view_str(tls_error(u->tls)));
         return;
+    case TLS_NO_MEMORY:
+        fail(u, REASON_TOO_MANY, VIEW("memory"));
+        return;
     case TLS_EOF:
     case TLS_CUT:
         fail(u, REASON_UPSTREAM_TLS,

@@ -1,5 +1,7 @@
 #include "http/tls_stream.h"
 
+#include "base/openssl_memory.h"
+
 #include <errno.h>
 #include <openssl/err.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@ enum {
     RECORDS_A_WRITE = 4,
     GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),
 };
+
+static const char no_memory[] = "out of memory";
 
 /* Where the records of one tls_write lie side by side; there is one thread. */
 static uint8_t gathered[GATHER_SIZE];
@@ -233,26 +237,36 @@ void tls_free(struct tls *t) {
 
 /* ---- results ---- */
 
+static unsigned long refused_before; /* allocations, when the call into OpenSSL began */
+
 /* Clearing an empty queue costs as much as clearing a full one, and it is asked for at every record. */
-static void clear_errors(void) {
+static void begin(void) {
+    refused_before = openssl_memory_refused();
     if (ERR_peek_error())
         ERR_clear_error();
 }
 
-enum tls_result stream_fail(struct tls *t, const char *error) {
-    t->failed = true;
+static bool is_short(void) {
+    return openssl_memory_refused() != refused_before;
+}
+
+static enum tls_result fail_as(struct tls *t, enum tls_result how, const char *error) {
+    t->failure = how;
     t->error = error;
-    return TLS_FAILED;
+    return how;
+}
+
+enum tls_result stream_fail(struct tls *t, const char *error) {
+    return is_short() ? fail_as(t, TLS_NO_MEMORY, no_memory) : fail_as(t, TLS_FAILED, error);
 }
 
 /* Texts of OpenSSL's own tables, so never the peer's bytes. */
 static enum tls_result fail_by_library(struct tls *t) {
     unsigned long code = ERR_peek_error();
-    t->failed = true;
     /* OpenSSL 3.2 and later also name the system call that failed. */
     bool by_system = code == 0 || ERR_SYSTEM_ERROR(code);
     if (ERR_GET_REASON(code) == SSL_R_UNEXPECTED_EOF_WHILE_READING || (t->ended && by_system))
-        return TLS_CUT;
+        return fail_as(t, TLS_CUT, NULL);
     if (t->is_client)
         return stream_fail(t, stream_client_error(t, code));
     const char *text = ERR_reason_error_string(code);
@@ -274,27 +288,32 @@ static enum tls_result result_of(struct tls *t, int returned) {
     }
 }
 
-static enum tls_result after_failure(const struct tls *t) {
-    return t->error ? TLS_FAILED : TLS_CUT;
-}
-
 /* ---- the stream ---- */
 
-enum tls_result tls_handshake(struct tls *t) {
-    if (t->failed)
-        return after_failure(t);
-    clear_errors();
+static enum tls_result go_on(struct tls *t) {
     int returned = SSL_do_handshake(t->ssl);
     if (returned != 1)
         return result_of(t, returned);
     return t->is_client ? stream_check_client(t) : TLS_DONE;
 }
 
+enum tls_result tls_handshake(struct tls *t) {
+    if (t->failure)
+        return t->failure;
+    begin();
+    enum tls_result result = go_on(t);
+    /*
+     * Not only when it failed: OpenSSL goes on without what it could not allocate, be it the very name that the
+     * certificate must be for (ssl_verify_cert_chain does not ask whether it was copied).
+     */
+    return is_short() ? fail_as(t, TLS_NO_MEMORY, no_memory) : result;
+}
+
 enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
     *n = 0;
-    if (t->failed)
-        return after_failure(t);
-    clear_errors();
+    if (t->failure)
+        return t->failure;
+    begin();
     int returned = SSL_read_ex(t->ssl, p, size, n);
     return returned == 1 ? TLS_DONE : result_of(t, returned);
 }
@@ -312,8 +331,8 @@ static enum tls_result write_some(struct tls *t, const uint8_t *p, size_t size, 
         return TLS_DONE;
     if (put >= 0 || errno == EAGAIN || errno == EWOULDBLOCK)
         return TLS_WANT_WRITE;
-    t->ended = t->failed = true;
-    return TLS_CUT;
+    t->ended = true;
+    return fail_as(t, TLS_CUT, NULL);
 }
 
 static enum tls_result write_left(struct tls *t) {
@@ -334,7 +353,7 @@ static enum tls_result keep_left(struct tls *t, size_t from) {
     t->left_at = 0;
     t->left = malloc(t->left_n);
     if (!t->left)
-        return stream_fail(t, "out of memory");
+        return fail_as(t, TLS_NO_MEMORY, no_memory);
     memcpy(t->left, gathered + from, t->left_n);
     return TLS_WANT_WRITE;
 }
@@ -342,7 +361,7 @@ static enum tls_result keep_left(struct tls *t, size_t from) {
 /* One record; OpenSSL writes no more a call. */
 static enum tls_result write_record(struct tls *t, struct view v, size_t *n) {
     *n = 0;
-    clear_errors();
+    begin();
     int returned = SSL_write_ex(t->ssl, v.p, v.n, n);
     return returned == 1 ? TLS_DONE : result_of(t, returned);
 }
@@ -376,8 +395,8 @@ static enum tls_result write_several(struct tls *t, struct view v, size_t *n) {
 
 enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
     *n = 0;
-    if (t->failed)
-        return after_failure(t);
+    if (t->failure)
+        return t->failure;
     enum tls_result result = write_left(t);
     if (result != TLS_DONE)
         return result;
@@ -397,13 +416,13 @@ enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
 }
 
 bool tls_pending(const struct tls *t) {
-    if (t->failed)
+    if (t->failure)
         return false;
     return t->first || fetched_of(t).n > 0 || SSL_pending(t->ssl) > 0;
 }
 
 void tls_shutdown(struct tls *t) {
-    if (t->failed || SSL_in_init(t->ssl))
+    if (t->failure || SSL_in_init(t->ssl))
         return;
     ERR_clear_error();
     if (SSL_shutdown(t->ssl) < 0)

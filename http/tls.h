@@ -26,6 +26,7 @@ enum tls_result {
     TLS_EOF,              /* close_notify was received */
     TLS_CUT,              /* the connection ended without it */
     TLS_FAILED,           /* tls_error says why */
+    TLS_NO_MEMORY, /* it is ours that is short, whatever the peer did; told only after openssl_memory_start */
 };
 
 /*
@@ -126,7 +127,7 @@ bool tls_pending(const struct tls *t);
 void tls_shutdown(struct tls *t);
 /* Frees the connection, not its descriptor. NULL is fine. */
 void tls_free(struct tls *t);
-/* After TLS_FAILED: a short text ("certificate has expired"), never the peer's own bytes. */
+/* After TLS_FAILED or TLS_NO_MEMORY: a short text ("certificate has expired"), never the peer's own bytes. */
 const char *tls_error(const struct tls *t);
 /* "TLSv1.3"; whether a session was resumed. */
 const char *tls_version(const struct tls *t);

@@ -1,5 +1,6 @@
 #include "base/client_key.h"
 #include "base/digest.h"
+#include "base/openssl_memory.h"
 #include "http/anchors.h"
 #include "http/staple.h"
 #include "http/tls_stream.h"
@@ -159,12 +160,15 @@ static bool offer(struct tls *t, const struct tls_session *s) {
 
 struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct view address,
                         const uint8_t *pin, struct tls_session *session) {
+    unsigned long refused = openssl_memory_refused();
     struct tls *t = stream_new(c->ctx, fd, (struct view){NULL, 0});
     if (!t)
         return NULL;
     t->is_client = true;
     set_pin(t, pin);
-    if (!set_identity(t, name, address) || !offer(t, session)) {
+    /* SSL_new does not ask whether all that its context says of verification was copied. */
+    if (!set_identity(t, name, address) || !offer(t, session) ||
+        openssl_memory_refused() != refused) {
         tls_free(t);
         return NULL;
     }

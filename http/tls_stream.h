@@ -20,7 +20,7 @@ struct tls {
     size_t owed; /* bytes of theirs that the caller was told nothing of, and offers again */
     bool gather; /* records go to the gathering place, not to fd */
     bool ended;  /* read(2) told the end, or an error of the connection */
-    bool failed; /* no call into ssl any more */
+    enum tls_result failure; /* not TLS_DONE: no call into ssl any more, this is told again */
     const char *error;
     /* client side */
     bool is_client;
@@ -42,7 +42,7 @@ struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first);
 enum tls_result stream_check_client(struct tls *t);
 /* Client side, of what the library could not do: a static text. code: of ERR_peek_error. */
 const char *stream_client_error(const struct tls *t, unsigned long code);
-/* error: static. */
+/* error: static; TLS_NO_MEMORY instead when that is why. */
 enum tls_result stream_fail(struct tls *t, const char *error);
 
 #endif

@@ -268,6 +268,10 @@ void gate_handshake(struct client *c) {
         say_failed(c, REASON_CLIENT_TLS, tls_error(c->wire.tls));
         client_drop(c);
         return;
+    case TLS_NO_MEMORY:
+        say_failed(c, REASON_TOO_MANY, tls_error(c->wire.tls));
+        client_drop(c);
+        return;
     case TLS_EOF:
     case TLS_CUT:
         say_failed(c, REASON_CLIENT_TLS, "the client left during the handshake");

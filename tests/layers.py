@@ -36,7 +36,7 @@ HOMES = [
     ("openssl/ec.h", TLS + ["ca/mint.c"]),
     ("openssl/hmac.h", ["base/digest.c"]),
     ("openssl/pkcs12.h", ["cli/java_roots.c"]),
-    ("openssl/*", TLS + ["ca/mint.c", "cli/java_roots.c", "base/digest.c", "base/client_key.c", "broker/seal.c", "broker/certificate.c", "audit/chain_head.c"]),
+    ("openssl/*", TLS + ["ca/mint.c", "cli/java_roots.c", "base/digest.c", "base/client_key.c", "base/openssl_memory.c", "broker/seal.c", "broker/certificate.c", "audit/chain_head.c"]),
     ("sqlite3.h", ["broker/store.c"]),
     ("ares.h", ["egress/resolver.c"]),
     ("maxminddb.h", ["egress/geography.c"]),

@@ -2,6 +2,7 @@
 #include "tests/unit/broker_world.h"
 
 #include "base/client_key.h"
+#include "base/openssl_memory.h"
 #include "tests/unit/certificates.h"
 
 /* ---- leases ---- */
@@ -180,7 +181,7 @@ int main(void) {
         TEST(a_lane_that_breaks_the_contract_is_dropped_alone),
         TEST(a_client_certificate_is_lent_where_its_service_shows_it_only),
     };
-    if (client_key_start() != 0)
+    if (openssl_memory_start() != 0)
         return 1;
     return cmocka_run_group_tests(tests, start_group, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/client_key.h"
+#include "base/openssl_memory.h"
 #include "base/secret.h"
 #include "broker/broker_messages.h"
 #define certificate_free test_certificate_free
@@ -136,7 +137,7 @@ int main(void) {
         cmocka_unit_test(a_damaged_key_is_refused),
         cmocka_unit_test(an_expired_certificate_is_refused_by_the_time_that_is_given),
     };
-    if (client_key_start() != 0 || secret_arena_open(1 << 20) != 0)
+    if (openssl_memory_start() != 0 || secret_arena_open(1 << 20) != 0)
         return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

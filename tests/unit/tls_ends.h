@@ -71,7 +71,8 @@ struct ends {
     struct tls *c, *s;
 };
 
-static void open_ends(struct ends *e, const char *name, struct tls_session *session) {
+__attribute__((unused)) static void open_ends(struct ends *e, const char *name,
+                                              struct tls_session *session) {
     make_pair(e->fd);
     e->c = tls_connect(client, e->fd[0], name, NO_ADDRESS, NULL, session);
     e->s = tls_accept(server, e->fd[1], leaf, name, NO_ADDRESS);
@@ -79,7 +80,7 @@ static void open_ends(struct ends *e, const char *name, struct tls_session *sess
     assert_non_null(e->s);
 }
 
-static void close_ends(struct ends *e) {
+__attribute__((unused)) static void close_ends(struct ends *e) {
     tls_free(e->c);
     tls_free(e->s);
     close_pair(e->fd);
@@ -132,7 +133,7 @@ static int peer_shake(struct peer *p) {
     return e == SSL_ERROR_WANT_READ || e == SSL_ERROR_WANT_WRITE ? 0 : -1;
 }
 
-static enum tls_result shake_with_peer(struct tls *t, struct peer *p) {
+__attribute__((unused)) static enum tls_result shake_with_peer(struct tls *t, struct peer *p) {
     enum tls_result r = TLS_WANT_READ;
     int other = 0;
     for (int i = 0; i < TURNS && (is_wait(r) || other == 0); i++) {
@@ -150,7 +151,7 @@ static enum tls_result shake_with_peer(struct tls *t, struct peer *p) {
     return r;
 }
 
-static void server_identity(struct peer *p) {
+__attribute__((unused)) static void server_identity(struct peer *p) {
     struct certificate c =
         certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
     SSL_CTX_use_certificate(p->ctx, c.x);

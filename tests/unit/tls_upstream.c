@@ -1,10 +1,9 @@
 /* TLS towards upstreams: which certificates, revocations and protocols our client takes. */
-#include "tests/unit/tls_ends.h"
+#include "tests/unit/tls_staple.h"
 
 #include "base/client_key.h"
+#include "base/openssl_memory.h"
 #include "base/secret.h"
-
-#include <openssl/ocsp.h>
 
 /* ---- upstream certificates (TU-01 to TU-04, TU-06) ---- */
 
@@ -252,38 +251,6 @@ static void test_anchors_with_one_name_and_several_keys_are_all_tried(void **sta
 }
 
 /* ---- revocation (TU-05) ---- */
-
-static struct {
-    uint8_t *p;
-    int n;
-} stapled;
-
-static int give_staple(SSL *ssl, void *arg) {
-    (void)arg;
-    if (!stapled.p)
-        return SSL_TLSEXT_ERR_NOACK;
-    SSL_set_tlsext_status_ocsp_resp(ssl, OPENSSL_memdup(stapled.p, (size_t)stapled.n), stapled.n);
-    return SSL_TLSEXT_ERR_OK;
-}
-
-/* What `signer` says of c; since: seconds from now. */
-static void make_staple(const struct certificate *c, const struct certificate *signer, int status,
-                        long since) {
-    OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
-    OCSP_CERTID *id = OCSP_cert_to_id(EVP_sha1(), c->x, middle.x);
-    ASN1_TIME *from = X509_gmtime_adj(NULL, since), *to = X509_gmtime_adj(NULL, since + DAY);
-    OCSP_basic_add1_status(basic, id, status, 0, status == V_OCSP_CERTSTATUS_REVOKED ? from : NULL,
-                           from, to);
-    assert_int_equal(OCSP_basic_sign(basic, signer->x, signer->key, EVP_sha256(), NULL, 0), 1);
-    OCSP_RESPONSE *response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
-    stapled.p = NULL;
-    stapled.n = i2d_OCSP_RESPONSE(response, &stapled.p);
-    ASN1_TIME_free(from);
-    ASN1_TIME_free(to);
-    OCSP_CERTID_free(id);
-    OCSP_BASICRESP_free(basic);
-    OCSP_RESPONSE_free(response);
-}
 
 static const char *verdict_stapled(const struct certificate *c, int version) {
     static char text[200];
@@ -536,7 +503,7 @@ int main(void) {
             test_tu_06_an_upstream_that_takes_no_signature_of_our_key_is_not_spoken_to),
         cmocka_unit_test(test_a_peer_that_leaves_during_the_handshake_cuts_it),
     };
-    if (client_key_start() != 0 || secret_arena_open(1 << 20) != 0)
+    if (openssl_memory_start() != 0 || secret_arena_open(1 << 20) != 0)
         return 1;
     return cmocka_run_group_tests(tests, ends_setup, ends_teardown);
 }

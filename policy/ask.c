@@ -291,6 +291,10 @@ size_t service_index(const struct service *s) {
     return s->index;
 }
 
+struct position service_position(const struct service *s) {
+    return s->at;
+}
+
 struct view service_name(const struct service *s) {
     return s->name;
 }

@@ -237,6 +237,19 @@ struct verdict policy_judge_host(const struct policy *p, struct view sandbox, bo
     return v;
 }
 
+const struct service *policy_service_of(const struct policy *p, bool tls,
+                                        const struct authority *a) {
+    struct host_facts host = host_facts_of(a);
+    struct host_walk walk = host_walk_of(&p->hosts, &host);
+    unsigned level;
+    for (const struct host_rule *h; (h = host_walk_next(&walk, &level)) != NULL;) {
+        const struct service *s = h->service;
+        if (s->operations && s->tls != SERVICE_SPLICE && door_of(s, tls, a->port) == REASON_ALLOWED)
+            return s;
+    }
+    return NULL;
+}
+
 /* ---- the verdict ---- */
 
 /* A body of which the size is not known is too large, unless it can still be asked for. */

@@ -194,9 +194,16 @@ const struct service *policy_never_address(const struct policy *p, const struct 
 /* The services, in no certain order; NULL beyond the last. */
 const struct service *policy_service_at(const struct policy *p, size_t i);
 size_t policy_services(const struct policy *p);
+/*
+ * By whose operations a request to this place is judged, whoever makes it: of those that cover it the service with the most
+ * specific host. NULL: there is none, or it is spliced.
+ */
+const struct service *policy_service_of(const struct policy *p, bool tls,
+                                        const struct authority *a);
 /* Distinguishes the services of a policy: 0 to policy_services - 1. */
 size_t service_index(const struct service *s);
 struct view service_name(const struct service *s);
+struct position service_position(const struct service *s);
 /* `accept any`: bodies need not be inspected and foreign credentials pass. */
 bool service_accepts_any(const struct service *s);
 /* `limit body`: most bytes of a request's body; UINT64_MAX: none said. */

@@ -457,6 +457,71 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     assert "newly allowed: 5, newly refused: 1, of " in place.policy("replay", "p", "log")[1]
 
 
+OWN = """# what we have
+service api { host api.example.com; credential key { in header authorization scheme bearer }   # ours
+    operation read { GET /v1/** }
+    operation drop { DELETE /v1/items/* }
+    never { * /v1/items/*/share }
+}
+include "more"
+service suggested-3 { host z.example.com; operation a { GET /z } }
+
+sandbox default { grant api read uses 100; grant suggested-3 all }   # all of us
+sandbox other { grant api read }
+"""
+
+WISHES = (("POST", "https://api.example.com/v1/items", "default"), ("POST", "https://api.example.com/v1/items", "other"),
+          ("DELETE", "https://api.example.com/v1/items/7", "default"), ("GET", "https://more.example.com/m", "default"),
+          ("POST", "https://z.example.com/q", "default"), ("GET", "https://new.example.com/simple/x/", "default"),
+          ("GET", "https://new.example.com/simple/x/", "other"), ("GET", "https://new.example.com:8443/", "newcomer"))
+
+
+def wish(method, url, sandbox, reason="host_not_allowed"):
+    host, path = url.split("://")[1].split("/", 1)
+    host, port = (host + ":443").split(":")[:2]
+    return record(reason=reason, method=method, path="/" + path, host=host, port=int(port), sandbox=sandbox)
+
+
+@test
+def suggest_puts_its_rules_into_a_policy_that_is_there(place):
+    place.write("p", OWN)
+    place.write("more", "service more { host more.example.com; operation read { GET /m } }\n")
+    place.write("log", "".join(wish(*w) for w in WISHES) + wish("GET", "https://api.example.com/v1/items/9", "other")
+                + wish("GET", "https://api.example.com/v1/items/9/share", "other", "operation_not_allowed")
+                + wish("GET", "https://api.example.com/a%2Fb", "other", "operation_not_allowed")
+                + wish("GET", "https://more.example.com/n", "default"))
+    code, out, err = place.policy("suggest", "--policy", "p", "log")
+    assert code == YES, (code, err)
+    place.write("new", out)
+    assert place.policy("check", "new")[0] == YES and place.policy("fmt", "--check", "new")[0] == YES, out
+    # It allows what was refused, and of what it does not name nothing is newly allowed.
+    for method, url, sandbox in WISHES:
+        assert place.policy("explain", "--policy", "new", "--sandbox", sandbox, method, url)[0] == YES, (method, url, sandbox, out)
+        assert "expect allow as %s %s \"%s\"" % (sandbox, method, url) in out or url.endswith(("/simple/x/", ":8443/")), out
+    code, told, _ = place.policy("diff", "p", "new")
+    newly = {(line.split()[1].rstrip(":"), line.split()[2], line.split()[3]) for line in told.splitlines() if line.startswith(("+ ", "- "))}
+    assert newly == {(who, method, url.replace("items/7", "items/zq9")) for method, url, who in WISHES}, told
+    # What was there stays: comments, terms, blocks. A grant of everything is not made longer.
+    for line in ("# what we have\n", "scheme bearer } # ours\n", "    grant api read uses 100\n", "    grant suggested-3 all\n",
+                 "} # all of us\n", 'include "more"\n', "    grant more read\n", "    never { * /v1/items/*/share }\n"):
+        assert line in out, (line, out)
+    assert out.count("sandbox default {") == out.count("sandbox other {") == out.count("service api {") == 1, out
+    assert "operation suggested-4 { POST \"/v1/items\" }" in out and "    grant api read suggested-4\n" in out, out
+    # What cannot be put there is told beside it.
+    assert "# For the service 'more', which is in another file (more:1):\n#     operation suggested-" in err and 'GET "/n"' in err, err
+    assert "# 2 refusals left out" in err, err
+    # Once more, nothing is to be added, nor what was suggested by itself in the JSON form.
+    assert place.policy("suggest", "--policy", "new", "log")[1] == out
+    place.write("json", place.policy("fmt", "--to", "json", "p")[1])
+    code, out, err = place.policy("suggest", "--policy", "json", "log")
+    place.write("new-json", out)
+    assert code == YES and out.startswith("{") and place.policy("diff", "new", "new-json")[:2] == (YES, place.policy("diff", "new", "new")[1])
+    # With an error in it nothing is printed.
+    place.write("wrong", OWN + "sandbox default { }\n")
+    code, out, err = place.policy("suggest", "--policy", "wrong", "log")
+    assert code == INVALID and out == "" and "wrong:12:9: " in err, (code, out, err)
+
+
 def main():
     failed = 0
     for function in tests:

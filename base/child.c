@@ -141,10 +141,12 @@ static int take_commit(void *ctx, struct channel *ch, struct message *m) {
 
 static int take_in_use(void *ctx, struct channel *ch, struct message *m) {
     struct child *c = ctx;
+    struct reader r = reader_of(m->body);
     (void)ch;
-    if (!c->ops.on_in_use)
+    uint64_t state = read_u64(&r);
+    if (!read_done(&r) || !c->ops.on_in_use)
         return ERR_BAD;
-    c->ops.on_in_use(c->ctx, m->generation);
+    c->ops.on_in_use(c->ctx, state);
     return 0;
 }
 
@@ -223,7 +225,7 @@ static const struct channel_rule rules[] = {
     {PARENT_GENERATION, CHANNEL_FD, 16, take_generation, "parent generation"},
     {PARENT_LIMITS, 0, 4096, take_limits, "parent limits"},
     {PARENT_COMMIT, 0, 16, take_commit, "parent commit"},
-    {PARENT_IN_USE, 0, 0, take_in_use, "parent in use"},
+    {PARENT_IN_USE, 0, 8, take_in_use, "parent in use"},
     {PARENT_STOP, 0, 16, take_stop, "parent stop"},
     {PARENT_STATUS_ASK, 0, 16, take_status, "parent status ask"},
     {PARENT_ANSWER, 0, CHANNEL_BODY_MAX, take_answer, "parent answer"},

@@ -26,8 +26,9 @@ enum parent_message {
     PARENT_STOP = 7,   /* finish what is in progress, then exit */
     PARENT_STATUS_ASK = 8, /* id to be repeated */
     PARENT_ANSWER = 9,     /* to control: u8 err (0 or -code), block text; id of the ROLE_ASK */
-    PARENT_IN_USE = 10,    /* to broker: generation N is in use everywhere */
-    PARENT_HEAD_ASK = 11,  /* to audit: sign where the chain stands; id to be repeated */
+    PARENT_IN_USE =
+        10, /* to broker: generation N is in use everywhere; u64 state of its registry */
+    PARENT_HEAD_ASK = 11, /* to audit: sign where the chain stands; id to be repeated */
     /* to an egress that follows another, before its first generation: of each ROLE_SUSPENDED of the lane
      * that still counts its body, one after another */
     PARENT_SUSPENDED = 12,
@@ -43,7 +44,8 @@ enum role_message {
     ROLE_REFUSED = 3,  /* block reason */
     ROLE_BAD_PEER = 4, /* u8 role, u32 lane: that peer broke the contract; its channel is dropped */
     ROLE_STATUS = 5,   /* block: a JSON object's members, "\"connections\":3,..."; id of the ask */
-    ROLE_REGISTRY = 6, /* broker: block registry (policy/bundle.h); wants a new generation */
+    ROLE_REGISTRY =
+        6, /* broker: u64 state, which grows with each change, block sandbox that it is of (or empty), block registry (policy/bundle.h); wants a new generation */
     ROLE_COMMITTED = 8, /* generation N is in use here */
     ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
     /* egress: u64 monotonic nanoseconds, block sandbox: it is suspended until then, also by the next egress */
@@ -92,7 +94,7 @@ struct child_ops {
      */
     int (*on_generation)(void *ctx, uint32_t generation, struct view text);
     void (*on_commit)(void *ctx, uint32_t generation);
-    void (*on_in_use)(void *ctx, uint32_t generation);
+    void (*on_in_use)(void *ctx, uint64_t registry_state);
     /* NULL: the loop stops at once. */
     void (*on_stop)(void *ctx);
     /* Appends JSON members without braces; NULL: none. */

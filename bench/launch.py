@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What `exeat run` adds to a command: `echo` alone, in a sandbox with an exeatd of its own, and in one of a running exeatd.
-Then many sandboxes of a running exeatd at once: how long until all run, and the memory of each.
+Then many sandboxes of a running exeatd at once, begun one after another and all in the same moment: how long until all run, and the
+memory of each.
 """
 import argparse
 import os
@@ -51,16 +52,23 @@ class Running:
         self.process.wait()
 
 
-def crowd(run, daemon, n, env):
-    """n sandboxes, started one after another and all there at once: seconds that took, kB of each in exeatd's processes and its own."""
+def await_run(command):
+    if command.stdout.readline() != b"runs\n":
+        raise SystemExit("a sandbox does not run: %s" % " ".join(command.args))
+
+
+def crowd(run, daemon, n, env, together):
+    """n sandboxes that are all there at once: seconds until they were, kB of each in exeatd's processes and its own."""
     began, daemon_before = time.monotonic(), pss_of(tree(daemon))
     commands = []
     try:
         for i in range(n):
             commands.append(subprocess.Popen(run + ["--sandbox", "s%d" % i, "--", "sh", "-c", "echo runs; read end"], env=env,
                                              stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-            if commands[-1].stdout.readline() != b"runs\n":
-                raise SystemExit("sandbox %d of %d does not run" % (i + 1, n))
+            if not together:
+                await_run(commands[-1])
+        for command in commands if together else []:
+            await_run(command)
         seconds = time.monotonic() - began
         own = sum(pss_of(tree(c.pid)) for c in commands)
         return seconds, (pss_of(tree(daemon)) - daemon_before) / n, own / n
@@ -94,16 +102,17 @@ def main():
             for _ in range(args.reps):
                 for way, words in ways.items():
                     taken[way].append(milliseconds(words, env))
-            many = crowd(attached, running.process.pid, args.sandboxes, env) if args.sandboxes else None
+            many = {how: crowd(attached, running.process.pid, args.sandboxes, env, how == "in the same moment")
+                    for how in ("one after another", "in the same moment") if args.sandboxes}
     print("`exeat run -- echo`, milliseconds, %d times in turn" % args.reps)
     print("%-10s %12s %8s %8s %8s   target" % ("", "first byte", "least", "median", "most"))
     for way, times in taken.items():
         first, whole = zip(*times)
         print("%-10s %12.1f %8.1f %8.1f %8.1f   %s" % (way, statistics.median(first), min(whole), statistics.median(whole), max(whole),
                                                   TARGETS[way] or ""))
-    if many:
-        print("%d sandboxes at once, started one after another in %.1f s; each %.0f kB in exeatd's processes, %.0f kB in its own%s" %
-              (args.sandboxes, *many, "" if os.getuid() == 0 else " (of processes that this user may look into)"))
+    for how, figures in many.items():
+        print("%d sandboxes at once, started %s in %.1f s; each %.0f kB in exeatd's processes, %.0f kB in its own%s" %
+              (args.sandboxes, how, *figures, "" if os.getuid() == 0 else " (of processes that this user may look into)"))
 
 
 if __name__ == "__main__":

@@ -27,12 +27,14 @@ struct broker {
 
 /* ---- the registry ---- */
 
-static void send_registry(void *ctx) {
+static void send_registry(void *ctx, struct view sandbox) {
     struct broker *b = ctx;
     struct buf registry;
     buf_init(&registry, CHANNEL_BODY_MAX);
     issue_registry(b->custody.vault ? vault_inventory(b->custody.vault) : NULL, &registry);
     struct buf *out = channel_begin(child_channel(b->child), ROLE_REGISTRY, 0, 0);
+    buf_put_u64(out, custody_state(&b->custody));
+    buf_put_block(out, sandbox);
     buf_put_block(out, buf_view(&registry));
     channel_end(child_channel(b->child));
     buf_free(&registry);
@@ -98,7 +100,7 @@ static int on_file(void *ctx, struct view name, int fd) {
         log_warn("vault.key: it cannot be read");
     custody_open(&b->custody, buf_view(&text));
     buf_free(&text);
-    send_registry(b);
+    send_registry(b, VIEW(""));
     return 0;
 }
 
@@ -114,11 +116,10 @@ static int on_generation(void *ctx, uint32_t generation, struct view text) {
 }
 
 /* An operator who was told that it is done may count on it. */
-static void on_in_use(void *ctx, uint32_t generation) {
+static void on_in_use(void *ctx, uint64_t registry_state) {
     struct broker *b = ctx;
-    (void)generation;
-    desk_committed(b->desk);
-    desk_committed(b->attach);
+    desk_in_use(b->desk, registry_state);
+    desk_in_use(b->attach, registry_state);
 }
 
 static void on_commit(void *ctx, uint32_t generation) {

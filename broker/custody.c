@@ -38,6 +38,10 @@ void custody_open(struct custody *c, struct view key_text) {
         log_warn("vault: locked, no secret is lent: %s", c->why);
 }
 
+uint64_t custody_state(const struct custody *c) {
+    return c->vault ? vault_counter(c->vault) : 0;
+}
+
 void custody_close(struct custody *c) {
     vault_close(c->vault);
     mandate_free(c->mandate);

@@ -23,6 +23,8 @@ struct custody {
 /* Opens the vault with the content of vault.key; what is wrong with either is logged, and leaves it locked. */
 void custody_open(struct custody *c, struct view key_text);
 void custody_close(struct custody *c);
+/* Grows with each change of the vault (vault_counter); 0 while it is locked. */
+uint64_t custody_state(const struct custody *c);
 /* Replaces the key by the one the vault was rekeyed with; kek is taken over. */
 void custody_take_key(struct custody *c, uint8_t *kek);
 

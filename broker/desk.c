@@ -14,9 +14,8 @@ enum {
     ATTACH_JOBS_MAX = 8192, /* all that are attached may end at once */
     READ_SECONDS = 60,      /* a person pastes a key within it */
     COPY_SECONDS = 120,     /* a backup over a slow pipe */
-    WAIT_FACTOR = 4,        /* times LIMIT_ASK_TIME, for a whole round of generations */
+    WAIT_SECONDS = 120,     /* for a generation: many lanes begin at once on a busy machine */
     KEY_TEXT_MAX = 2 * SEAL_KEY_SIZE + 1,
-    DEFAULT_ASK_TIME = 5,
 };
 
 /* A request that is not answered yet: its descriptor is in use, or its generation is awaited. */
@@ -28,7 +27,7 @@ struct job {
     struct transfer *transfer;
     struct event *deadline;
     struct buf answer;
-    uint8_t registry[DIGEST_SIZE]; /* the one that is awaited */
+    uint64_t state; /* of the vault: a generation with it, or a later one, is awaited */
 };
 
 struct desk {
@@ -91,18 +90,6 @@ static void job_end(struct job *j, int code) {
 
 /* ---- waiting for a generation ---- */
 
-static void registry_digest(const struct custody *c, uint8_t out[DIGEST_SIZE]) {
-    struct buf b;
-    buf_init(&b, CHANNEL_BODY_MAX);
-    issue_registry(c->vault ? vault_inventory(c->vault) : NULL, &b);
-    digest_sha256(buf_view(&b), out);
-    buf_free(&b);
-}
-
-static bool is_in_use(const struct custody *c, const uint8_t registry[DIGEST_SIZE]) {
-    return c->mandate && memcmp(c->mandate->registry, registry, DIGEST_SIZE) == 0;
-}
-
 static void on_deadline(evutil_socket_t fd, short what, void *ctx) {
     struct job *j = ctx;
     (void)fd;
@@ -114,38 +101,27 @@ static void on_deadline(evutil_socket_t fd, short what, void *ctx) {
     job_end(j, ERR_TIMEOUT);
 }
 
-static unsigned wait_seconds(const struct custody *c) {
-    uint64_t ask = c->mandate ? c->mandate->limits.v[LIMIT_ASK_TIME] : DEFAULT_ASK_TIME;
-    return (unsigned)(ask * WAIT_FACTOR);
-}
-
-static bool wait_at_most(struct job *j, unsigned seconds) {
-    struct timeval end = {(time_t)seconds, 0};
+static bool wait(struct job *j) {
+    struct timeval end = {WAIT_SECONDS, 0};
     j->deadline = event_new(loop_base(j->owner->loop), -1, 0, on_deadline, j);
     return j->deadline && event_add(j->deadline, &end) == 0;
 }
 
-/* The vault has changed: answers now, or once a generation has the registry that follows from it. */
+/* The vault has changed: answers once a generation has the registry that follows from it. */
 static void job_settle(struct job *j) {
     struct desk *o = j->owner;
-    registry_digest(o->custody, j->registry);
-    if (is_in_use(o->custody, j->registry)) {
-        job_end(j, 0);
-        return;
-    }
-    o->hooks.registry(o->hooks.ctx);
-    if (!wait_at_most(j, wait_seconds(o->custody)))
+    j->state = custody_state(o->custody);
+    o->hooks.registry(o->hooks.ctx,
+                      j->request.type == BROKER_SANDBOX_ADD ? view_str(j->request.name) : VIEW(""));
+    if (!wait(j))
         on_deadline(-1, 0, j);
 }
 
-void desk_committed(struct desk *o) {
-    uint8_t newest[DIGEST_SIZE];
+void desk_in_use(struct desk *o, uint64_t state) {
     struct job *next;
-    registry_digest(o->custody, newest);
-    bool up_to_date = is_in_use(o->custody, newest);
     for (struct job *j = o->jobs; j; j = next) {
         next = j->next;
-        if (j->deadline && (up_to_date || is_in_use(o->custody, j->registry)))
+        if (j->deadline && j->state <= state)
             job_end(j, 0);
     }
 }

@@ -12,8 +12,8 @@
 struct desk;
 
 struct desk_hooks {
-    /* The registry may have changed: tell the parent. */
-    void (*registry)(void *ctx);
+    /* The registry may have changed: tell the parent. sandbox: for whom something was issued, or empty. */
+    void (*registry)(void *ctx, struct view sandbox);
     /* A secret was rotated, removed or restored: no lane may go on using it. */
     void (*recall)(void *ctx, struct view credential);
     /* The peer broke the contract; its channel is gone. */
@@ -27,7 +27,7 @@ struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks
 void desk_free(struct desk *o);
 /* Takes over the peer's channel; an earlier one and its requests end. ERR_MEMORY. */
 MUST_USE int desk_attach(struct desk *o, int fd);
-/* A generation is in use: answers who waited for its registry. */
-void desk_committed(struct desk *o);
+/* A generation is in use whose registry is of this state of the vault: answers who waited for it, or for an earlier one. */
+void desk_in_use(struct desk *o, uint64_t state);
 
 #endif

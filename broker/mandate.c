@@ -27,7 +27,6 @@ int mandate_new(uint32_t number, struct view text, struct mandate **out) {
         return ERR_MEMORY;
     m->number = number;
     m->limits = bundle.limits;
-    digest_sha256(bundle.registry, m->registry);
     buf_init(&m->lanes, bundle.lanes.n);
     buf_put(&m->lanes, bundle.lanes);
     result = buf_ok(&m->lanes) ? load_policy(bundle.policy_text, &m->policy) : ERR_MEMORY;

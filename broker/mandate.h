@@ -5,7 +5,6 @@
 #ifndef BROKER_MANDATE_H
 #define BROKER_MANDATE_H
 
-#include "base/digest.h"
 #include "base/limits.h"
 #include "policy/policy.h"
 
@@ -13,8 +12,7 @@ struct mandate {
     uint32_t number;
     struct policy *policy;
     struct limits limits;
-    uint8_t registry[DIGEST_SIZE]; /* of the registry's bytes that the generation holds */
-    struct buf lanes;              /* bundle_lane walks */
+    struct buf lanes; /* bundle_lane walks */
 };
 
 /* Reads a generation's text (policy/bundle.h). ERR_BAD (logged), ERR_MEMORY. */

@@ -6,9 +6,12 @@
 #include "run/say.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { SLOW_MS = 5000 };
 
 static void put_hidden(struct buf *out, const char *path) {
     if (path)
@@ -58,7 +61,15 @@ int run_attach_ask(int connection, const char *sandbox, const struct launch *l) 
     return result == 0 ? 0 : run_say("exeatd cannot be asked for a lane: %s", err_why(result));
 }
 
+/* Who waits is told so: exeatd answers in the end, whatever comes of it. */
+static void say_if_slow(int connection) {
+    struct pollfd one = {.fd = connection, .events = POLLIN};
+    if (poll(&one, 1, SLOW_MS) == 0)
+        run_say("waiting for exeatd, which is busy or attaches many sandboxes at once");
+}
+
 static int receive(int connection, struct buf *packet, struct attach_answer *answer) {
+    say_if_slow(connection);
     int result = attach_receive_answer(connection, packet, answer);
     if (result != 0)
         return run_say("exeatd gives no lane: %s", err_why(result));

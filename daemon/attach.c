@@ -19,12 +19,11 @@
 #include <unistd.h>
 
 enum {
-    REQUEST_SECONDS = 10, /* from the connection to the request */
+    REQUEST_SECONDS = 30, /* from the connection to the request */
     SERVE_SECONDS =
-        60, /* from the request to the answer; longer than broker waits for a generation */
-    GUESTS_EXTRA = 64,  /* connections beyond the sandboxes that may be attached */
-    GUESTS_SILENT = 16, /* of one user that have asked for nothing yet: a fraction of those */
-    ASKS_MAX = 16,      /* of broker, at once */
+        180, /* from the request to the answer; longer than broker waits for a generation */
+    GUESTS_EXTRA = 1024, /* connections beyond the sandboxes that may be attached */
+    GUESTS_SILENT = 128, /* of one user that have asked for nothing yet: a fraction of those */
     GROUPS_MAX = 1024,
     CA_MAX = 64 << 10,
     REQUEST_ROOM = 512,
@@ -33,8 +32,7 @@ enum {
 enum guest_state {
     GUEST_NEW,    /* has not asked yet */
     GUEST_ASKED,  /* the parent was asked for a lane */
-    GUEST_ADDED,  /* the lane is being made; broker will be asked */
-    GUEST_ISSUED, /* broker was asked */
+    GUEST_ADDED,  /* the lane is being made, and broker was asked */
     GUEST_SERVED, /* was answered */
 };
 
@@ -188,11 +186,9 @@ static void undo(struct guest *g) {
     if (g->state == GUEST_NEW)
         return;
     say_end(g->owner, g->id);
-    if (g->state >= GUEST_ISSUED && g->owner->front.broker)
+    if (g->state >= GUEST_ADDED && g->owner->front.broker)
         ask_broker(g, BROKER_SANDBOX_REMOVE, 0);
 }
-
-static void ask_next(struct attach *a);
 
 static void guest_free(struct guest *g) {
     struct attach *a = g->owner;
@@ -209,7 +205,6 @@ static void guest_free(struct guest *g) {
     close(g->fd);
     buf_free(&g->issued);
     free(g);
-    ask_next(a);
 }
 
 /* Best effort: it may not even be reading. */
@@ -253,21 +248,8 @@ static void guest_serve(struct guest *g) {
 }
 
 static void serve_when_ready(struct guest *g) {
-    if (g->state == GUEST_ISSUED && g->up && buf_len(&g->issued) > 0)
+    if (g->state == GUEST_ADDED && g->up && buf_len(&g->issued) > 0)
         guest_serve(g);
-}
-
-/* A few at a time: broker has room for so many, and one generation serves all of them. */
-static void ask_next(struct attach *a) {
-    size_t waiting = 0;
-    for (const struct guest *g = a->guests; g; g = g->next)
-        waiting += g->state == GUEST_ISSUED && buf_len(&g->issued) == 0;
-    for (struct guest *g = a->guests; g && a->front.broker && waiting < ASKS_MAX; g = g->next)
-        if (g->state == GUEST_ADDED) {
-            g->state = GUEST_ISSUED;
-            ask_broker(g, BROKER_SANDBOX_ADD, g->id);
-            waiting++;
-        }
 }
 
 /* ---- the request ---- */
@@ -380,7 +362,7 @@ static void on_done(void *ctx, uint32_t id, int code, struct view text) {
     struct attach *a = ctx;
     struct guest *g = guest_of(a, id);
     char why[512];
-    if (!g || g->state != GUEST_ISSUED || buf_len(&g->issued) > 0)
+    if (!g || g->state != GUEST_ADDED || buf_len(&g->issued) > 0)
         return;
     if (code != 0 || text.n == 0) {
         guest_refuse(g, code != 0 ? code : ERR_BAD, log_text(text, why, sizeof why));
@@ -388,7 +370,6 @@ static void on_done(void *ctx, uint32_t id, int code, struct view text) {
     }
     buf_put(&g->issued, text);
     serve_when_ready(g);
-    ask_next(a);
 }
 
 /* Those who wait for it are refused; whoever was served goes on. */
@@ -396,7 +377,7 @@ static void on_broker_lost(void *ctx) {
     struct attach *a = ctx;
     for (struct guest *g = a->guests, *next; g; g = next) {
         next = g->next;
-        if (g->state == GUEST_ADDED || (g->state == GUEST_ISSUED && buf_len(&g->issued) == 0))
+        if (g->state == GUEST_ADDED && buf_len(&g->issued) == 0)
             guest_refuse(g, ERR_CLOSED, "the broker ended meanwhile: try again");
     }
 }
@@ -442,6 +423,14 @@ static void on_commit(void *ctx, uint32_t generation) {
         log_warn("nobody can attach: no memory");
 }
 
+static void lane_added(struct guest *g) {
+    g->state = GUEST_ADDED;
+    if (g->owner->front.broker)
+        ask_broker(g, BROKER_SANDBOX_ADD, g->id);
+    else
+        guest_refuse(g, ERR_CLOSED, "the broker is not running: try again");
+}
+
 static int on_lane(void *ctx, uint32_t id, enum lane_news news, struct view text) {
     struct attach *a = ctx;
     struct guest *g = guest_of(a, id);
@@ -453,8 +442,7 @@ static int on_lane(void *ctx, uint32_t id, enum lane_news news, struct view text
     } else if (news == LANE_ENDED) {
         guest_refuse(g, ERR_DENIED, log_text(text, why, sizeof why));
     } else if (news == LANE_ADDED && g->state == GUEST_ASKED) {
-        g->state = GUEST_ADDED;
-        ask_next(a);
+        lane_added(g);
     } else if (news == LANE_UP) {
         g->up = true;
         serve_when_ready(g);

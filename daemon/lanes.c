@@ -378,7 +378,7 @@ static bool leaves_with(const struct lane *l, uint32_t number) {
 void lanes_put(struct parent *p, uint32_t number, struct view bundle_lanes, struct buf *out) {
     for (struct lane *l = p->lanes; l; l = l->next) {
         struct lane_info info = {.names = view_str(l->sandbox), .unenforced = l->unenforced};
-        if (has_ended(l) || leaves_with(l, number) ||
+        if (has_ended(l) || leaves_with(l, number) || lanes_awaits_issue(l) ||
             (!l->sandbox[0] && !find_info(l, bundle_lanes, &info)))
             continue;
         info.id = l->id;
@@ -426,7 +426,20 @@ int lanes_attach(struct parent *p, struct view sandbox, struct lane **out) {
 }
 
 bool lanes_awaits_issue(const struct lane *l) {
-    return l && l->sandbox[0] && l->since == 0;
+    return l && l->sandbox[0] && !l->issued && !has_ended(l);
+}
+
+bool lanes_await_issue(const struct parent *p) {
+    const struct lane *l = p->lanes;
+    while (l && !lanes_awaits_issue(l))
+        l = l->next;
+    return l;
+}
+
+void lanes_issued(struct parent *p, struct view sandbox) {
+    for (struct lane *l = p->lanes; l; l = l->next)
+        if (!has_ended(l) && view_equal(view_str(l->sandbox), sandbox))
+            l->issued = true;
 }
 
 /* ---- the end of a lane ---- */

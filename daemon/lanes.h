@@ -45,8 +45,12 @@ bool lanes_has(const struct process *of, uint32_t number);
  * ERR_LIMIT: no number or uid is left; ERR_MEMORY.
  */
 MUST_USE int lanes_attach(struct parent *p, struct view sandbox, struct lane **out);
-/* It is attached and in no text yet: what broker issues for it makes the generation that has it. */
+/* It is attached and broker has issued nothing for it yet: no text has it before. NULL: no lane. */
 bool lanes_awaits_issue(const struct lane *l);
+/* Whether one does. */
+bool lanes_await_issue(const struct parent *p);
+/* Broker has issued something for the sandbox. */
+void lanes_issued(struct parent *p, struct view sandbox);
 /* Ends it: proxy at once, egress when it has written its records. The next generation is without it. */
 void lanes_end(struct lane *l, const char *why);
 /* One of its processes was reaped. */

@@ -168,10 +168,14 @@ static int take_registry(void *ctx, struct channel *ch, struct message *m) {
     struct process *of = ctx;
     struct reader r = reader_of(m->body);
     (void)ch;
+    uint64_t state = read_u64(&r);
+    struct view sandbox = read_block(&r, SANDBOX_NAME_MAX);
     struct view registry = read_block(&r, CHANNEL_BODY_MAX);
     if (!read_done(&r) || of->role != ROLE_BROKER)
         return ERR_BAD;
-    rollout_registry(of->parent, registry);
+    if (sandbox.n > 0)
+        lanes_issued(of->parent, sandbox);
+    rollout_registry(of->parent, state, registry);
     return 0;
 }
 

@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LATE_SECONDS = 10, CONFIG_TEXT_MAX = 1 << 20 };
+enum { LATE_SECONDS = 10, LATEST_SECONDS = 60, GATHER_MS = 500, CONFIG_TEXT_MAX = 1 << 20 };
 
 /* ---- loading ---- */
 
@@ -97,10 +97,12 @@ void rollout_load(struct parent *p, bool confirmed) {
     }
 }
 
-void rollout_registry(struct parent *p, struct view registry) {
+void rollout_registry(struct parent *p, uint64_t state, struct view registry) {
     /* A broker that was started again tells what is known. */
-    if (p->has_registry && view_equal(registry, buf_view(&p->registry)))
+    if (p->has_registry && state == p->registry_state &&
+        view_equal(registry, buf_view(&p->registry)))
         return;
+    p->registry_state = state;
     buf_reset(&p->registry);
     buf_put(&p->registry, registry);
     p->has_registry = true;
@@ -142,6 +144,7 @@ static int make_text(struct parent *p) {
     lanes_put(p, p->rollout.number + 1, b.lanes, &lanes);
     b.lanes = buf_view(&lanes);
     b.registry = buf_view(&p->registry);
+    p->rollout.registry_state = p->registry_state;
     p->rollout.limits = b.limits;
     buf_init(&out, 64 << 20);
     bundle_write(&b, &out);
@@ -171,6 +174,7 @@ static bool takes_part(const struct process *of, uint32_t number) {
 static void send_text(struct process *of, uint32_t number, int text) {
     struct parent *p = of->parent;
     of->acknowledging = true;
+    of->prepared = 0;
     if (of->role != ROLE_PROXY) {
         channel_send_fd(of->channel, PARENT_GENERATION, 0, number, (struct view){NULL, 0},
                         fcntl(text, F_DUPFD_CLOEXEC, 0));
@@ -202,8 +206,11 @@ static void in_use(struct parent *p) {
     struct process *broker = process_find(p, ROLE_BROKER, 0);
     finish(p);
     parent_committed(p);
-    if (takes_part(broker, p->generation))
-        channel_send(broker->channel, PARENT_IN_USE, 0, p->generation, (struct view){NULL, 0});
+    if (takes_part(broker, p->generation)) {
+        struct buf *b = channel_begin(broker->channel, PARENT_IN_USE, 0, p->generation);
+        buf_put_u64(b, p->rollout.registry_state);
+        channel_end(broker->channel);
+    }
     rollout_begin(p);
 }
 
@@ -281,6 +288,14 @@ static void on_late(evutil_socket_t fd, short what, void *ctx) {
     check_complete(p);
 }
 
+/* As long as others answer it is the machine that is slow, but not without end: that would be a veto as well. */
+static void wait_for_the_late(struct parent *p) {
+    struct timeval late = {LATE_SECONDS, 0};
+    if (p->rollout.running &&
+        clock_mono() - p->rollout.begun < LATEST_SECONDS * UINT64_C(1000000000))
+        event_add(p->rollout.late, &late);
+}
+
 /* The first generation waits for everybody; later ones for whoever is up. */
 static bool may_begin(const struct parent *p) {
     if (p->stopping || !p->has_registry || (buf_len(&p->base) == 0 && buf_len(&p->candidate) == 0))
@@ -291,9 +306,31 @@ static bool may_begin(const struct parent *p) {
     return true;
 }
 
+static void on_gathered(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    (void)fd;
+    (void)what;
+    p->rollout.gathered = true;
+    rollout_begin(p);
+}
+
+/*
+ * Every lane reads every generation, so that sandboxes which are attached in the same moment come with one. What is slow
+ * keeps nobody waiting for long.
+ */
+static bool gathers(struct parent *p) {
+    struct rollout *r = &p->rollout;
+    struct timeval most = {0, GATHER_MS * 1000};
+    if (r->gathered || !lanes_await_issue(p))
+        return false;
+    if (!r->gather)
+        r->gather = event_new(loop_base(p->loop), -1, 0, on_gathered, p);
+    return r->gather &&
+           (event_pending(r->gather, EV_TIMEOUT, NULL) || event_add(r->gather, &most) == 0);
+}
+
 void rollout_begin(struct parent *p) {
     struct rollout *r = &p->rollout;
-    struct timeval late = {LATE_SECONDS, 0};
     if (r->running || !may_begin(p))
         return;
     int result = buf_len(&p->candidate) > 0 ? plan(p) : 0;
@@ -304,7 +341,9 @@ void rollout_begin(struct parent *p) {
     /* What else is new is not refused with it. */
     if ((!r->wanted && buf_len(&p->candidate) == 0) || p->stopping)
         return;
-    r->wanted = false;
+    if (buf_len(&p->candidate) == 0 && gathers(p))
+        return;
+    r->wanted = r->gathered = false;
     r->text = make_text(p);
     if (r->text < 0) {
         lanes_abandon(p);
@@ -312,10 +351,13 @@ void rollout_begin(struct parent *p) {
         parent_loaded(p, ERR_SYSTEM, view_str(p->load_error));
         return;
     }
+    if (r->gather)
+        event_del(r->gather);
     if (!r->late)
         r->late = event_new(loop_base(p->loop), -1, 0, on_late, p);
-    event_add(r->late, &late);
     r->running = true;
+    r->begun = clock_mono();
+    wait_for_the_late(p);
     r->number++;
     for (struct process *of = p->processes; of; of = of->next)
         if (takes_part(of, r->number))
@@ -385,6 +427,7 @@ int rollout_ready(struct process *of, uint32_t number) {
     if (!of->acknowledging || number != (is_open(p) ? p->rollout.number : p->generation))
         return 0;
     of->acknowledging = false;
+    wait_for_the_late(p);
     if (is_open(p))
         check_complete(p);
     else
@@ -395,6 +438,7 @@ int rollout_ready(struct process *of, uint32_t number) {
 int rollout_confirmed(struct process *of, uint32_t number) {
     if (number == of->generation) {
         of->confirming = false;
+        wait_for_the_late(of->parent);
         if (of->role == ROLE_EGRESS)
             commit_proxy(of->parent, of->lane);
         if (of->role == ROLE_PROXY)

@@ -43,6 +43,7 @@ struct lane {
     uint64_t ended;                     /* monotonic nanoseconds; 0: it has not */
     uint32_t attach;                    /* attached: what attach calls it */
     bool attached_up;                   /* attach was told that it serves */
+    bool issued;                        /* attached: broker has issued what it needs */
     bool unenforced;                    /* attached: nothing forces the sandbox here */
     size_t awaited;                     /* listeners that attach will still hand over */
     char sandbox[SANDBOX_NAME_MAX + 1]; /* attached */
@@ -91,9 +92,12 @@ struct rollout {
     struct buf base; /* what the text is made of, without the registry and the lanes in use */
     bool planned;    /* plan is a configuration whose lanes this generation brings */
     struct config plan;
-    struct limits limits; /* of the text */
+    struct limits limits;    /* of the text */
+    uint64_t registry_state; /* of the text */
+    struct event *gather;    /* while it waits for sandboxes that are attached in the same moment */
+    bool gathered;           /* it has waited long enough */
     struct event *late;
-    uint64_t begun;
+    uint64_t begun; /* monotonic nanoseconds */
 };
 
 struct parent {
@@ -121,6 +125,7 @@ struct parent {
      * block, then the bundle. And what the broker has issued.
      */
     struct buf base, candidate, registry;
+    uint64_t registry_state; /* grows with each change */
     bool has_registry;
     struct rollout rollout;
     uint32_t generation; /* in use; 0: none yet */

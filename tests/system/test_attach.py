@@ -156,7 +156,7 @@ def who_asks_without_end_does_not_fill_the_log(place):
 
 def who_connects_and_says_nothing_shuts_nobody_else_out(place):
     need_root("change the uid")
-    silent = [connect(place.path("attach.sock")) for _ in range(40)]
+    silent = [connect(place.path("attach.sock")) for _ in range(140)]
     try:
         assert in_child(lambda: attach_and_ask(place, "a"), NOBODY) == (True, 200)
         # Who writes to a connection that was closed already may see the reset before the reason.
@@ -482,6 +482,28 @@ def a_hundred_are_attached_at_once(_):
         assert wait_for(lambda: all(not lane for role, lane in place.pids()), 30)
 
 
+def a_hundred_that_ask_in_the_same_moment_come_with_few_generations(_):
+    """Each is served, and exeatd's lanes read a handful of generations, not a hundred."""
+    names = ["s%d" % i for i in range(1, 101)]
+    policy = POLICY + "".join("sandbox %s { grant api read }\n" % name for name in names)
+    with small_place(policy, {}, (), config="attach attach.sock\n") as place:
+        before = len(events(place, "generation"))
+        listeners = [socket.create_server(("127.0.0.1", 0)) for _ in names]
+        streams = [connect(place.path("attach.sock"), 200) for _ in names]
+        begun = time.monotonic()
+        for name, stream, listener in zip(names, streams, listeners):
+            send(stream, request(name, [EXPLICIT]), [listener])
+        issued = [receive(stream)[0] for stream in streams]
+        took = time.monotonic() - begun
+        assert [i["name"] for i in issued] == names, "each has what was issued for it"
+        generations = len(events(place, "generation")) - before
+        print("# 100 at once took %.1f s and %d generations" % (took, generations))
+        assert generations <= 40, generations
+        for each in streams + listeners:
+            each.close()
+        assert wait_for(lambda: not status(place)["lanes"], 60)
+
+
 def main():
     report = Report()
     tests = [f for name, f in globals().items() if getattr(f, "__module__", None) == "__main__" and
@@ -494,6 +516,7 @@ def main():
         report.run_in(attach_place, [test])
     report.run(what_was_used_of_a_grant_counts_when_attached_again, None)
     report.run(a_hundred_are_attached_at_once, None)
+    report.run(a_hundred_that_ask_in_the_same_moment_come_with_few_generations, None)
     report.end()
 
 

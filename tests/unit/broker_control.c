@@ -86,21 +86,53 @@ static void adding_a_sandbox_is_answered_only_when_it_is_in_use(void **state) {
     settle(w);
     settle(w);
     assert_int_equal(w->control.n, before);
-    struct got *r = last_of(&w->parent, ROLE_REGISTRY);
-    assert_true(registry_of(r).n > 0);
-    /* A generation with another registry is not the one. */
-    struct got stale = *r;
-    r->n = 4;
-    memset(r->body, 0, 4);
-    send_generation(w);
+    struct told told = told_by(last_of(&w->parent, ROLE_REGISTRY));
+    assert_true(told.registry.n > 0 && view_equal(told.sandbox, VIEW("worker")));
+    /* A generation with an earlier registry is not the one. */
+    say_in_use(w, told.state - 1);
     settle(w);
     assert_int_equal(w->control.n, before);
-    *r = stale;
     send_generation(w);
     settle(w);
     assert_int_equal(w->control.n, before + 1);
     assert_int_equal(done(w, &w->control.got[before]), 0);
     assert_true(view_starts(w->text, VIEW("{\"name\":\"worker\",\"token\":\"ext_")));
+}
+
+/* The registry that it brought is in no generation by itself, and the newest is in none yet. */
+static void a_later_registry_in_use_answers_who_waits_for_an_earlier_one(void **state) {
+    struct world *w = *state;
+    assert_int_equal(give(w, BROKER_SECRET_ADD, "demo", value_1), 0);
+    size_t before = w->control.n;
+    send_ask(w, &(struct ask){.type = BROKER_SANDBOX_ADD, .name = "worker"}, -1);
+    settle(w);
+    send_ask(w, &(struct ask){.type = BROKER_SANDBOX_ADD, .name = "other"}, -1);
+    settle(w);
+    uint64_t second = told_by(last_of(&w->parent, ROLE_REGISTRY)).state;
+    send_ask(w, &(struct ask){.type = BROKER_SANDBOX_ADD, .name = "idle"}, -1);
+    settle(w);
+    assert_int_equal(w->control.n, before);
+    say_in_use(w, second);
+    settle(w);
+    assert_int_equal(w->control.n, before + 2);
+    send_generation(w);
+    settle(w);
+    assert_int_equal(w->control.n, before + 3);
+}
+
+/* Also when what is left is as the generation in use has it: another one is on its way. */
+static void a_sandbox_that_goes_at_once_takes_what_was_issued_with_it(void **state) {
+    struct world *w = *state;
+    size_t before = w->control.n;
+    send_ask(w, &(struct ask){.type = BROKER_SANDBOX_ADD, .name = "idle"}, -1);
+    settle(w);
+    send_ask(w, &(struct ask){.type = BROKER_SANDBOX_REMOVE, .name = "idle"}, -1);
+    settle(w);
+    assert_int_equal(w->control.n, before);
+    assert_int_equal(told_by(last_of(&w->parent, ROLE_REGISTRY)).registry.n, 0);
+    send_generation(w);
+    settle(w);
+    assert_int_equal(w->control.n, before + 2);
 }
 
 static void what_is_there_is_listed_without_values(void **state) {
@@ -225,7 +257,7 @@ static void ad_06_a_vault_that_cannot_be_opened_is_locked_and_says_why(void **st
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         stop(w);
         start(w, view_str(cases[i].key));
-        struct view registry = registry_of(last_of(&w->parent, ROLE_REGISTRY));
+        struct view registry = told_by(last_of(&w->parent, ROLE_REGISTRY)).registry;
         struct registry_entry only;
         assert_true(registry_next(&registry, &only) && only.kind == REGISTRY_LOCKED);
         assert_int_equal(registry.n, 0);
@@ -276,6 +308,8 @@ int main(void) {
         TEST(a_request_that_cannot_be_is_refused_with_a_sentence),
         TEST(a_credential_without_a_secret_is_an_error_that_names_it),
         TEST(adding_a_sandbox_is_answered_only_when_it_is_in_use),
+        TEST(a_later_registry_in_use_answers_who_waits_for_an_earlier_one),
+        TEST(a_sandbox_that_goes_at_once_takes_what_was_issued_with_it),
         TEST(what_is_there_is_listed_without_values),
         TEST(each_request_leaves_a_record),
         TEST(a_slow_pipe_does_not_stall_the_broker),

@@ -136,9 +136,25 @@ static struct got *last_of(struct end *e, uint16_t type) {
     return NULL;
 }
 
-static struct view registry_of(const struct got *g) {
+/* A message ROLE_REGISTRY, taken apart. */
+struct told {
+    uint64_t state;
+    struct view sandbox, registry;
+};
+
+static struct told told_by(const struct got *g) {
     struct reader r = reader_of(view_of(g->body, g->n));
-    return read_block(&r, g->n);
+    struct told t = {.state = read_u64(&r)};
+    t.sandbox = read_block(&r, g->n);
+    t.registry = read_block(&r, g->n);
+    assert_true(read_done(&r));
+    return t;
+}
+
+static void say_in_use(struct world *w, uint64_t state) {
+    struct buf *b = channel_begin(w->parent.channel, PARENT_IN_USE, 0, w->generation);
+    buf_put_u64(b, state);
+    channel_end(w->parent.channel);
 }
 
 /* A generation with what the broker last sent as registry. */
@@ -152,7 +168,8 @@ static void send_generation(struct world *w) {
     bundle_put_lane(&lanes, &one);
     bundle_put_lane(&lanes, &two);
     bundle.lanes = buf_view(&lanes);
-    bundle.registry = registry_of(last_of(&w->parent, ROLE_REGISTRY));
+    struct told told = told_by(last_of(&w->parent, ROLE_REGISTRY));
+    bundle.registry = told.registry;
     w->generation++;
     parent_sends_generation(w->parent.channel, w->generation, &bundle);
     buf_free(&lanes);
@@ -160,7 +177,7 @@ static void send_generation(struct world *w) {
     struct got *ready = last_of(&w->parent, ROLE_READY);
     assert_true(ready && ready->generation == w->generation);
     channel_send(w->parent.channel, PARENT_COMMIT, 0, w->generation, VIEW(""));
-    channel_send(w->parent.channel, PARENT_IN_USE, 0, w->generation, VIEW(""));
+    say_in_use(w, told.state);
 }
 
 /* Nothing of the test may stand where the broker finds its parent. */

@@ -115,7 +115,7 @@ unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzi
 
 .PHONY: soak
 soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
-	@python3 tests/soak/soak.py --build $(B) --time $(TIME)
+	@python3 tests/soak/soak.py --build $(B) --time $(TIME) $(ARGS)
 
 .PHONY: interop garden clients-table node
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)

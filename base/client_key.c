@@ -27,20 +27,21 @@ static void order(uint8_t *p, size_t n) {
     }
 }
 
-static bool is_pair(EVP_PKEY *key) {
-    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+static bool is_pair(OSSL_LIB_CTX *library, EVP_PKEY *key) {
+    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_pkey(library, key, NULL);
     bool ok = c && EVP_PKEY_pairwise_check(c) == 1;
     EVP_PKEY_CTX_free(c);
     return ok;
 }
 
-static EVP_PKEY *ec_new(const EVP_PKEY *public_key, uint8_t *number, size_t n) {
+static EVP_PKEY *ec_new(OSSL_LIB_CTX *library, const EVP_PKEY *public_key, uint8_t *number,
+                        size_t n) {
     char group[32];
     uint8_t point[1 + 2 * CLIENT_KEY_BYTES];
     size_t point_size;
     EVP_PKEY *key = NULL;
     order(number, n);
-    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_from_name(library, "EC", NULL);
     if (EVP_PKEY_get_group_name(public_key, group, sizeof group, NULL) == 1 &&
         EVP_PKEY_get_octet_string_param(public_key, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point,
                                         &point_size) == 1 &&
@@ -58,18 +59,20 @@ static EVP_PKEY *ec_new(const EVP_PKEY *public_key, uint8_t *number, size_t n) {
     return key;
 }
 
-static EVP_PKEY *pair_new(const EVP_PKEY *public_key, uint8_t *number, size_t n) {
+static EVP_PKEY *pair_new(OSSL_LIB_CTX *library, const EVP_PKEY *public_key, uint8_t *number,
+                          size_t n) {
     bool ec = EVP_PKEY_is_a(public_key, "EC");
-    EVP_PKEY *key = ec ? ec_new(public_key, number, n)
-                       : EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, number, n);
+    EVP_PKEY *key = ec ? ec_new(library, public_key, number, n)
+                       : EVP_PKEY_new_raw_private_key_ex(library, "ED25519", NULL, number, n);
     /* The public half of the one was given, that of the other computed. */
-    if (key && (ec ? is_pair(key) : EVP_PKEY_eq(public_key, key) == 1))
+    if (key && (ec ? is_pair(library, key) : EVP_PKEY_eq(public_key, key) == 1))
         return key;
     EVP_PKEY_free(key);
     return NULL;
 }
 
-struct evp_pkey_st *client_key_new(struct evp_pkey_st *public_key, struct view digits) {
+struct evp_pkey_st *client_key_new(struct ossl_lib_ctx_st *library, struct evp_pkey_st *public_key,
+                                   struct view digits) {
     size_t n = client_key_size(public_key);
     if (n == 0 || digits.n != 2 * n)
         return NULL;
@@ -77,7 +80,8 @@ struct evp_pkey_st *client_key_new(struct evp_pkey_st *public_key, struct view d
     if (!number)
         return NULL;
     openssl_memory_into_arena(true);
-    EVP_PKEY *key = hex_decode(digits, number, n) == 0 ? pair_new(public_key, number, n) : NULL;
+    EVP_PKEY *key =
+        hex_decode(digits, number, n) == 0 ? pair_new(library, public_key, number, n) : NULL;
     openssl_memory_into_arena(false);
     secret_free(number);
     return key;

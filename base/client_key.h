@@ -13,11 +13,16 @@
 enum { CLIENT_KEY_BYTES = 48, CLIENT_KEY_DIGITS = 2 * CLIENT_KEY_BYTES };
 
 struct evp_pkey_st;
+struct ossl_lib_ctx_st;
 
 /* Bytes of the private keys that belong to such a public one; 0: keys of this kind are not taken. */
 size_t client_key_size(const struct evp_pkey_st *public_key);
-/* digits: in the arena. NULL: they are not the key of this public one; or no memory. To be freed by EVP_PKEY_free.
- * openssl_memory_start was called. */
-struct evp_pkey_st *client_key_new(struct evp_pkey_st *public_key, struct view digits);
+/*
+ * library: that of whoever signs with the key (NULL: OpenSSL's default one), since OpenSSL copies a key of another one.
+ * digits: in the arena. NULL: they are not the key of this public one; or no memory. To be freed by EVP_PKEY_free.
+ * openssl_memory_start was called.
+ */
+struct evp_pkey_st *client_key_new(struct ossl_lib_ctx_st *library, struct evp_pkey_st *public_key,
+                                   struct view digits);
 
 #endif

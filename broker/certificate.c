@@ -170,7 +170,7 @@ static const char *put_digits(EVP_PKEY *public_key, struct view number, struct b
     memset(p, '0', zeros);
     hex_encode(number, (char *)p + zeros);
     buf_commit(digits, 2 * n);
-    EVP_PKEY *key = client_key_new(public_key, buf_view(digits));
+    EVP_PKEY *key = client_key_new(NULL, public_key, buf_view(digits));
     bool ok = key != NULL;
     EVP_PKEY_free(key);
     ERR_clear_error();

@@ -1,5 +1,7 @@
 #include "http/anchors.h"
 
+#include "http/tls_library.h"
+
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -103,7 +105,7 @@ static X509 *certificate_of(struct anchor *a, X509_STORE *store) {
     const unsigned char *p = a->der;
     if (a->certificate)
         return a->certificate;
-    X509 *x = d2i_X509(NULL, &p, a->n);
+    X509 *x = tls_library_certificate(&p, a->n);
     if (x && !X509_STORE_add_cert(store, x)) {
         X509_free(x);
         x = NULL;

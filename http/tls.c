@@ -1,6 +1,7 @@
 #include "http/tls_stream.h"
 
 #include "base/openssl_memory.h"
+#include "http/tls_library.h"
 
 #include <errno.h>
 #include <openssl/err.h>
@@ -158,7 +159,7 @@ static BIO_METHOD *bio_method(void) {
 static int load(void) {
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
                              OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
-    return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() ? 0 : ERR_CRYPTO;
+    return OPENSSL_init_ssl(options, NULL) == 1 && bio_method() && tls_library() ? 0 : ERR_CRYPTO;
 }
 
 int tls_start(void) {
@@ -191,7 +192,7 @@ static bool set_suites(SSL_CTX *ctx) {
 }
 
 SSL_CTX *stream_context(const SSL_METHOD *method) {
-    SSL_CTX *ctx = load() == 0 ? SSL_CTX_new(method) : NULL;
+    SSL_CTX *ctx = load() == 0 ? SSL_CTX_new_ex(tls_library(), NULL, method) : NULL;
     if (!ctx)
         return NULL;
     SSL_CTX_set_security_level(ctx, 2);

@@ -3,6 +3,7 @@
 #include "base/openssl_memory.h"
 #include "http/anchors.h"
 #include "http/staple.h"
+#include "http/tls_library.h"
 #include "http/tls_stream.h"
 #include "http/tls_text.h"
 
@@ -291,7 +292,7 @@ bool tls_was_asked(const struct tls *t) {
 
 static int add_above(SSL *ssl, const uint8_t *p, const uint8_t *end) {
     while (p < end) {
-        X509 *x = d2i_X509(NULL, &p, end - p);
+        X509 *x = tls_library_certificate(&p, end - p);
         if (!x)
             return ERR_BAD;
         if (SSL_add0_chain_cert(ssl, x) != 1) {
@@ -304,8 +305,8 @@ static int add_above(SSL *ssl, const uint8_t *p, const uint8_t *end) {
 
 int tls_show_certificate(struct tls *t, struct view chain, struct view digits) {
     const uint8_t *p = chain.p, *end = p + chain.n;
-    X509 *own = d2i_X509(NULL, &p, (long)chain.n);
-    EVP_PKEY *key = own ? client_key_new(X509_get0_pubkey(own), digits) : NULL;
+    X509 *own = tls_library_certificate(&p, (long)chain.n);
+    EVP_PKEY *key = own ? client_key_new(tls_library(), X509_get0_pubkey(own), digits) : NULL;
     int result =
         key && SSL_use_certificate(t->ssl, own) == 1 && SSL_use_PrivateKey(t->ssl, key) == 1
             ? add_above(t->ssl, p, end)

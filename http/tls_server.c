@@ -1,6 +1,7 @@
 #include "http/tls_stream.h"
 
 #include "base/digest.h"
+#include "http/tls_library.h"
 
 #include <limits.h>
 #include <openssl/ec.h>
@@ -65,7 +66,7 @@ struct tls_server *tls_server_new(void) {
     if (!s)
         return NULL;
     s->ctx = server_context();
-    s->key = s->ctx ? EVP_EC_gen("P-256") : NULL;
+    s->key = s->ctx ? EVP_PKEY_Q_keygen(tls_library(), NULL, "EC", "P-256") : NULL;
     int n = s->key ? i2d_PUBKEY(s->key, &s->public_key) : -1;
     if (n <= 0) {
         tls_server_free(s);
@@ -95,7 +96,7 @@ static X509 *take_certificate(struct view *der) {
     const unsigned char *p = der->p;
     if (der->n == 0 || der->n > INT_MAX)
         return NULL;
-    X509 *x = d2i_X509(NULL, &p, (long)der->n);
+    X509 *x = tls_library_certificate(&p, (long)der->n);
     if (x)
         *der = view_skip(*der, (size_t)(p - der->p));
     return x;

@@ -44,9 +44,10 @@ static void a_key_is_made_of_its_digits_and_lies_in_the_arena(void **state) {
         char digits[2 * 64 + 1];
         assert_int_equal(client_key_size(given), cases[i].n);
         digits_of(given, cases[i].n, digits);
-        EVP_PKEY_free(client_key_new(given, view_str(digits))); /* what OpenSSL keeps for itself */
+        EVP_PKEY_free(
+            client_key_new(NULL, given, view_str(digits))); /* what OpenSSL keeps for itself */
         size_t before = secret_in_use();
-        EVP_PKEY *made = client_key_new(given, view_str(digits));
+        EVP_PKEY *made = client_key_new(NULL, given, view_str(digits));
         assert_non_null(made);
         assert_true(secret_owns(made));
         assert_true(secret_in_use() > before);
@@ -54,10 +55,10 @@ static void a_key_is_made_of_its_digits_and_lies_in_the_arena(void **state) {
         EVP_PKEY_free(made);
         assert_int_equal(secret_in_use(), before);
         digits[9] = digits[9] == '0' ? '1' : '0';
-        assert_null(client_key_new(given, view_str(digits)));
-        assert_null(client_key_new(given, view_str(digits + 2)));
+        assert_null(client_key_new(NULL, given, view_str(digits)));
+        assert_null(client_key_new(NULL, given, view_str(digits + 2)));
         digits[9] = 'x';
-        assert_null(client_key_new(given, view_str(digits)));
+        assert_null(client_key_new(NULL, given, view_str(digits)));
         EVP_PKEY_free(given);
     }
 }

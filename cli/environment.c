@@ -82,6 +82,14 @@ static const char *const reserved[] = {
     "PS4",
 };
 
+void environment_put_url(const struct environment *e, bool with_token, struct view token,
+                         struct buf *out) {
+    buf_put_str(out, "http://");
+    if (with_token)
+        buf_printf(out, "%.*s:%.*s@", VIEW_ARG(e->sandbox), VIEW_ARG(token));
+    buf_printf(out, "%.*s:%u", VIEW_ARG(e->proxy_host), e->proxy_port);
+}
+
 /* Java knows the proxy's host and port only; a token has no place in its properties. */
 static void put_java(const struct environment *e, struct buf *out) {
     if (!view_is_empty(e->proxy_host))

@@ -32,6 +32,10 @@ struct environment {
  */
 MUST_USE int environment_read_issued(struct view json, struct environment *e, struct view *token);
 
+/* The URL of e's proxy, with the token where the listener asks for one. */
+void environment_put_url(const struct environment *e, bool with_token, struct view token,
+                         struct buf *out);
+
 /* Calls put for each variable, the credentials' behind the table's; one that would hide another is left out. */
 typedef void environment_put(struct buf *out, const char *name, struct view value);
 void environment_each(const struct environment *e, struct buf *out, environment_put *put);

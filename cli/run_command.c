@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { URL_SIZE = 64 };
+enum { URL_SIZE = 512 };
 
 /* ---- which policy, which sandbox ---- */
 
@@ -281,18 +281,21 @@ static int write_environment(const struct server *s, struct view issued, struct 
     struct environment e = {
         .proxy_host = VIEW("127.0.0.1"), .proxy_port = s->port, .public = view_str(s->seen)};
     struct view token;
-    char url[URL_SIZE];
+    struct buf url;
     if (environment_read_issued(issued, &e, &token) != 0)
         return run_say("the daemon's answer is malformed");
-    snprintf(url, sizeof url, "http://127.0.0.1:%u", s->port);
-    e.proxy_url = view_str(url);
+    buf_init(&url, URL_SIZE);
+    environment_put_url(&e, s->is_unenforced, token, &url);
+    e.proxy_url = buf_view(&url);
     environment_each(&e, out, put_pair);
     put_pair(out, "EXEAT_SANDBOX", e.sandbox);
     if (s->is_unenforced) {
         put_pair(out, "EXEAT_UNENFORCED", VIEW("1"));
         put_prompt(out);
     }
-    return buf_ok(out) ? 0 : run_say("the environment is too large");
+    bool ok = buf_ok(&url) && buf_ok(out);
+    buf_free(&url);
+    return ok ? 0 : run_say("the environment is too large");
 }
 
 /* ---- the sandbox ---- */

@@ -53,14 +53,6 @@ static void put_address(const struct address *a, struct buf *out) {
     buf_printf(out, a->family == 4 ? "%s" : "[%s]", text);
 }
 
-static void put_url(const struct config_lane *lane, const struct environment *e, struct view token,
-                    struct buf *out) {
-    buf_put_str(out, "http://");
-    if (lane->shared)
-        buf_printf(out, "%.*s:%.*s@", VIEW_ARG(e->sandbox), VIEW_ARG(token));
-    buf_printf(out, "%.*s:%u", VIEW_ARG(e->proxy_host), e->proxy_port);
-}
-
 /* ---- add ---- */
 
 static void put_public(const struct config *c, struct buf *out) {
@@ -104,7 +96,7 @@ static int show(const struct config *c, const char *config, struct view answer,
         put_address(&l->address, &host);
         e.proxy_host = buf_view(&host);
         e.proxy_port = l->port;
-        put_url(lane, &e, token, &url);
+        environment_put_url(&e, lane->shared, token, &url);
     }
     e.socket = view_str(l ? l->path : NULL);
     e.vsock_port = l ? l->vsock_port : 0;

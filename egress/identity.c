@@ -44,11 +44,12 @@ static int by_token(struct lane *l, struct view value, char out[IDENTITY_SIZE],
     return result;
 }
 
-int identity_find(struct lane *l, size_t n_fields, struct view value, char name[IDENTITY_SIZE],
-                  struct proof *proof, enum reason *why) {
+int identity_find(struct lane *l, bool captured, size_t n_fields, struct view value,
+                  char name[IDENTITY_SIZE], struct proof *proof, enum reason *why) {
+    bool wants_token = l->now->shared || (l->now->unenforced && !captured);
     *why = REASON_PROXY_AUTH_REQUIRED;
     proof->by_token = false;
-    if (n_fields == 0 && !l->now->shared)
+    if (n_fields == 0 && !wants_token)
         return view_cstr(view_str(l->now->names), name, IDENTITY_SIZE);
     if (n_fields == 1 && by_token(l, value, name, proof) == 0)
         return 0;

@@ -1,6 +1,7 @@
 /*
  * Who is asking: the sandbox of the lane, or on a shared listener the one that proves itself by
- * its proxy token (RFC 9110 11.7, Basic). On an owned listener a token, if sent, must be that sandbox's (XS-03).
+ * its proxy token (RFC 9110 11.7, Basic). On an owned listener a token, if sent, must be that sandbox's (XS-03); where nothing
+ * forces the sandbox through it, any user of this machine can connect to it, and a token is wanted.
  */
 #ifndef EGRESS_IDENTITY_H
 #define EGRESS_IDENTITY_H
@@ -17,10 +18,10 @@ struct proof {
 };
 
 /*
- * n_fields Proxy-Authorization fields were sent, value is the first. 0 and the sandbox's name; or ERR_DENIED with
+ * n_fields Proxy-Authorization fields were sent, value is the first; captured: by a way in that has no place for one. 0 and the sandbox's name; or ERR_DENIED with
  * REASON_PROXY_AUTH_REQUIRED or REASON_RATE. Every refusal takes the same time and says the same.
  */
-MUST_USE int identity_find(struct lane *l, size_t n_fields, struct view value,
+MUST_USE int identity_find(struct lane *l, bool captured, size_t n_fields, struct view value,
                            char name[IDENTITY_SIZE], struct proof *proof, enum reason *why);
 /* Whether an identity that was found by an older generation holds in the present one. */
 bool identity_holds(const struct lane *l, const char *name, const struct proof *proof);

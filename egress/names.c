@@ -220,7 +220,7 @@ static struct verdict judge(struct lane *l, struct lookup *q, struct trail *t) {
     t->detail = q->detail;
     if (q->refused == REASON_PEER_NOT_ALLOWED)
         return refuse(REASON_PEER_NOT_ALLOWED);
-    if (identity_find(l, 0, (struct view){NULL, 0}, q->sandbox, &proof, &why) != 0)
+    if (identity_find(l, true, 0, (struct view){NULL, 0}, q->sandbox, &proof, &why) != 0)
         return refuse(why);
     t->sandbox = view_str(q->sandbox);
     if (suspension_holds(l, t->sandbox))

@@ -96,7 +96,8 @@ static int find_place(struct exchange *ex, const struct sent *s, enum reason *wh
     if (s->tunnel == 0) {
         if (ex->tls)
             return ERR_BAD;
-        if (identity_find(ex->lane, s->n_tokens, s->token, ex->sandbox, &ex->proof, why) != 0)
+        if (identity_find(ex->lane, false, s->n_tokens, s->token, ex->sandbox, &ex->proof, why) !=
+            0)
             return 0;
         *why = place_by_target(ex);
         return 0;

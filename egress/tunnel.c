@@ -132,7 +132,8 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
         return REASON_NOT_READY;
     if (!trail_ready(l))
         return REASON_AUDIT_UNAVAILABLE;
-    if (identity_find(l, o->n_tokens, o->token, t->sandbox, &t->proof, &why) != 0)
+    if (identity_find(l, o->way == LANE_WAY_TRANSPARENT, o->n_tokens, o->token, t->sandbox,
+                      &t->proof, &why) != 0)
         return why;
     trail->sandbox = view_str(t->sandbox);
     if (suspension_holds(l, trail->sandbox))

@@ -10,7 +10,7 @@ import struct
 import traceback
 
 from helpers import Answer, head
-from place import read_head, read_all
+from place import basic, read_head, read_all
 
 EXPLICIT, TRANSPARENT, DNS_UDP = 1, 2, 3
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
@@ -97,11 +97,13 @@ class Attached:
     def placeholder(self, credential="demo-key"):
         return next(p["value"] for p in self.issued["placeholders"] if p["credential"] == credential)
 
-    def ask(self, line="GET /v1/items", host="api.allowed.test", placeholder="own"):
+    def ask(self, line="GET /v1/items", host="api.allowed.test", placeholder="own", token=True):
         """One request, with no more trust than the certificates that came with the answer."""
         authority = "%s:%d" % (host, self.place.values["port"])
         with socket.create_connection(("127.0.0.1", self.port), timeout=15) as raw:
-            raw.sendall(b"CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n" % authority.encode())
+            # Its listener is in exeatd's network, where anybody could connect to it.
+            proof = b"Proxy-Authorization: %s\r\n" % basic(self.sandbox, self.issued["token"]) if token else b""
+            raw.sendall(b"CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (authority.encode(), proof))
             said, rest = read_head(raw)
             if not said.startswith(b"HTTP/1.1 200"):
                 return Answer(said + rest + read_all(raw))

@@ -10,7 +10,7 @@ import time
 
 from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, DNS_UDP, Attached, Refusal, connect, ended, in_child, receive, request, send
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
-from place import Report, need_root, wait_for
+from place import Report, need_root, read_all, wait_for
 
 NOBODY, SOMEBODY = 65534, 65533
 CONFIG = """
@@ -98,6 +98,18 @@ def a_sandbox_that_nothing_forces_is_marked_in_the_status_and_every_record(place
     assert {r["origin"].split()[0] for r in marked} == {"parent", "egress", "broker", "ca", "dialer"}, marked
     assert all(r.get("unenforced") == 1 for r in marked), [r for r in marked if r.get("unenforced") != 1]
     assert any(r["kind"] == "outcome" and r.get("unenforced") == 1 for r in place.records()), "outcomes are marked"
+
+
+def where_nothing_forces_a_sandbox_its_listener_asks_for_the_token(place):
+    """Every user of this machine can connect to it."""
+    with Attached(place, "a") as attached:
+        refused = attached.ask(token=False)
+        assert refused.status == 407 and refused.reason == "proxy_auth_required", refused
+        with socket.create_connection(("127.0.0.1", attached.port), timeout=15) as s:
+            s.sendall(b"GET http://echo.exeat.internal/ HTTP/1.1\r\nHost: echo.exeat.internal\r\nConnection: close\r\n\r\n")
+            assert read_all(s).startswith(b"HTTP/1.1 407 ")
+        attached.issued["token"] = attached.issued["token"][::-1]
+        assert attached.ask().status == 407
 
 
 def others_go_on_meanwhile(place):

@@ -231,13 +231,15 @@ def where_namespaces_are_refused_the_rule_is_named(scene):
 def without_a_sandbox_a_command_runs_only_with_the_word_for_it_and_marked(scene):
     log = scene.file("unenforced.jsonl")
     script = """echo "$EXEAT_UNENFORCED $PS1"; curl -sS -o /dev/null -w '%%{http_code}\\n' -H "Authorization: Bearer $DEMO_KEY" \
-        https://api.allowed.test:%d/v1/items; curl -sS https://evil.test/; echo "$DEMO_KEY"; readlink /proc/self/ns/net; kill -TERM $$
-        """ % scene.place.values["port"]
+        https://api.allowed.test:%d/v1/items; curl -sS https://evil.test/; echo "$DEMO_KEY"; readlink /proc/self/ns/net
+        curl -s -o /dev/null -w '%%{http_connect}\n' -x "http://${https_proxy##*@}" https://api.allowed.test:%d/; kill -TERM $$
+        """ % (2 * (scene.place.values["port"],))
     done = scene.run("sh", "-c", script, options=["--unenforced", "--log", log], env={"PS1": "me> "})
     lines = done.stdout.decode().split("\n")
     assert done.returncode == -signal.SIGTERM, done
     assert lines[0] == "1 (exeat UNENFORCED) me> " and lines[1] == "200", done
     assert SECRET not in lines[2] and lines[3] == os.readlink("/proc/self/ns/net"), done
+    assert lines[4] == "407", "its port serves who has not got its environment: %s" % done
     assert b"UNENFORCED: there is no sandbox" in done.stderr and b"403" in done.stderr, done
     records = [json.loads(line) for line in scene.raw([scene.exeat, "log", "--file", log, "--json"]).stdout.splitlines()]
     os.unlink(log)

@@ -63,9 +63,13 @@ static int add_all(const char *folder, struct view ca) {
     return why;
 }
 
+bool nss_store_can_be_made(void) {
+    return access(CERTUTIL, X_OK) == 0;
+}
+
 void nss_store_make(const char *folder, struct view ca) {
     char path[PATH_MAX + 32];
-    if (access(CERTUTIL, X_OK) != 0)
+    if (!nss_store_can_be_made())
         return;
     snprintf(path, sizeof path, "%s/nssdb", folder);
     int why = mkdir(path, 0755) == 0 ? add_all(folder, ca) : errno;

@@ -7,6 +7,10 @@
 
 #include "base/bytes.h"
 
+#include <stdbool.h>
+
+/* Whether certutil is there. */
+bool nss_store_can_be_made(void);
 /* Makes `nssdb` in a folder, for the certificates in ca (PEM). Without certutil there is none; what goes wrong is said, and no more. */
 void nss_store_make(const char *folder, struct view ca);
 

@@ -2,6 +2,7 @@
 #include "broker/broker_messages.h"
 #include "cli/command.h"
 #include "cli/environment.h"
+#include "cli/nss_place.h"
 #include "cli/policy_told.h"
 #include "cli/run_attach.h"
 #include "cli/run_folder.h"
@@ -192,6 +193,7 @@ struct server {
     bool is_unenforced;
     const char *seen; /* where the command finds the public files */
     uint16_t port;    /* where it finds the proxy */
+    struct nss_place nss;
     struct run_private private;
 };
 
@@ -257,6 +259,7 @@ static int server_issue(struct server *s, const struct run_options *o, struct la
 static int server_end(struct server *s, const struct run_options *o) {
     if (s->connection >= 0)
         close(s->connection);
+    nss_place_remove(&s->nss);
     int result = run_private_end(&s->private, o->log);
     run_folder_remove(s->directory);
     return result;
@@ -339,6 +342,7 @@ static int run_sandboxed(struct server *s, struct run_options *o, int *status) {
         keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
+    nss_place_make(&s->nss);
     return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;
 }
 
@@ -366,7 +370,7 @@ static int end_as(int status) {
 
 int command_run(const struct cli *cli, int argc, char **argv) {
     static struct run_options o;
-    struct server s = {.connection = -1};
+    struct server s = {.connection = -1, .nss = NSS_PLACE_NONE};
     int status = 0, result = run_options_read(argc, argv, &o);
     s.is_unenforced = o.unenforced;
     if (result == 0)

@@ -32,59 +32,71 @@ int cover_folder(const char *path, mode_t mode) {
     return 0;
 }
 
-bool cover_has(const char *path) {
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return false;
+static bool is_made(dev_t device) {
     for (size_t i = 0; i < n_made; i++)
-        if (made[i] == st.st_dev)
+        if (made[i] == device)
             return true;
     return false;
 }
 
-/* The folder that path is in must be there or be made; false with errno. */
-static bool has_parent(const char *path) {
-    char parent[PATH_MAX];
-    snprintf(parent, sizeof parent, "%s", path);
-    char *slash = strrchr(parent, '/');
-    if (!slash || slash == parent)
-        return true;
-    *slash = 0;
-    return cover_make_folder(parent) == 0;
+bool cover_has(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && is_made(st.st_dev);
 }
 
-/* Whether something may be created at path. */
-static bool may_make(const char *path) {
-    char parent[PATH_MAX];
-    if (!has_parent(path))
-        return false;
-    snprintf(parent, sizeof parent, "%s", path);
-    *(strrchr(parent, '/') + 1) = 0;
-    if (cover_has(parent))
-        return true;
+/* What path names may change under our hands: others of the user's processes have the same folders. */
+int cover_open(const char *path) {
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || (fstat(fd, &st) == 0 && is_made(st.st_dev)))
+        return fd;
+    close(fd);
     errno = ENOENT;
-    return false;
+    return -1;
 }
 
-int cover_make_folder(const char *path) {
-    if (access(path, F_OK) == 0)
-        return 0;
+/* The folder that path is in, which must be there or be made; *name: within it. -1 with errno. */
+static int open_parent(const char *path, const char **name) {
+    char parent[PATH_MAX];
+    const char *slash = strrchr(path, '/');
     if (path[0] != '/' || strlen(path) >= PATH_MAX) {
         errno = EINVAL;
         return -1;
     }
-    return may_make(path) ? mkdir(path, 0755) : -1;
+    *name = slash + 1;
+    snprintf(parent, sizeof parent, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return cover_make_folder(parent) == 0 ? cover_open(parent) : -1;
+}
+
+static int done_in(int folder, int result) {
+    int why = errno;
+    if (folder >= 0)
+        close(folder);
+    errno = why;
+    return result;
+}
+
+int cover_make_folder(const char *path) {
+    const char *name;
+    if (access(path, F_OK) == 0)
+        return 0;
+    int folder = open_parent(path, &name);
+    return done_in(folder, folder < 0 ? -1 : mkdirat(folder, name, 0755));
 }
 
 int cover_link(const char *to, const char *path) {
-    return may_make(path) ? symlink(to, path) : -1;
+    const char *name;
+    int folder = open_parent(path, &name);
+    return done_in(folder, folder < 0 ? -1 : symlinkat(to, folder, name));
 }
 
 static int make_file(const char *path) {
+    const char *name;
     if (access(path, F_OK) == 0)
         return 0;
-    int fd = may_make(path) ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644) : -1;
-    return fd < 0 ? -1 : close(fd);
+    int folder = open_parent(path, &name);
+    int fd = folder < 0 ? -1 : openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    return done_in(folder, fd < 0 ? -1 : close(fd));
 }
 
 int cover_show(int fd, const char *path) {

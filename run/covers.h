@@ -16,6 +16,8 @@ int cover_show(int fd, const char *path);
 int cover_folder(const char *path, mode_t mode);
 /* Whether path is in a folder that cover_folder made. */
 bool cover_has(const char *path);
+/* The folder at path, as a descriptor, when it is in one that cover_folder made; else -1. */
+int cover_open(const char *path);
 /* Makes path and what is missing above it, only in a folder that cover_folder made. */
 int cover_make_folder(const char *path);
 /* A symbolic link at path, only in a folder that cover_folder made. */

@@ -72,15 +72,15 @@ static int trust_nobody_else(void) {
 
 /* ---- NSS ---- */
 
-static int copy_file(const char *name, const char *to_folder) {
-    char from[PATH_MAX], to[PATH_MAX + NAME_MAX];
+static int copy_file(const char *name, int to_folder) {
+    char from[PATH_MAX];
     struct buf content;
     snprintf(from, sizeof from, RUN_PUBLIC "/nssdb/%s", name);
-    snprintf(to, sizeof to, "%s/%s", to_folder, name);
     buf_init(&content, NSS_FILE_MAX);
     int in = open(from, O_RDONLY | O_CLOEXEC);
     int result = in < 0 ? ERR_SYSTEM : file_read(in, NSS_FILE_MAX, &content);
-    int out = result == 0 ? open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    int out =
+        result == 0 ? openat(to_folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (result == 0)
         result = out < 0 ? ERR_SYSTEM : file_write(out, buf_view(&content));
     if (out >= 0)
@@ -89,32 +89,37 @@ static int copy_file(const char *name, const char *to_folder) {
     return result;
 }
 
-/* A folder of that name, which is made where there is none; false where that cannot be, and where it is a link. */
-static bool is_place(const char *path) {
-    struct stat st;
-    return (mkdir(path, 0700) == 0 || errno == EEXIST) && lstat(path, &st) == 0 &&
-           S_ISDIR(st.st_mode);
+bool trust_nss_place(char parent[PATH_MAX], char place[PATH_MAX]) {
+    const char *home = getenv("HOME");
+    return home && home[0] == '/' && snprintf(parent, PATH_MAX, "%s/.pki", home) < PATH_MAX &&
+           snprintf(place, PATH_MAX, "%s/nssdb", parent) < PATH_MAX;
 }
 
-/* Where programs that use NSS look, whoever their user is. */
-static bool find_nss_place(char out[PATH_MAX]) {
-    char parent[PATH_MAX];
-    const char *home = getenv("HOME");
-    return home && home[0] == '/' && snprintf(parent, sizeof parent, "%s/.pki", home) < PATH_MAX &&
-           snprintf(out, PATH_MAX, "%s/nssdb", parent) < PATH_MAX && is_place(parent) &&
-           is_place(out);
+static bool is_folder(const char *path) {
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int copy_all(int to_folder) {
+    static const char *const files[] = {"cert9.db", "key4.db", "pkcs11.txt"};
+    int result = to_folder < 0 ? ERR_SYSTEM : 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files && result == 0; i++)
+        result = copy_file(files[i], to_folder);
+    return result;
 }
 
 /* Its users write to theirs, and do without one that they cannot write to. */
 static int trust_nss(void) {
-    static const char *const files[] = {"cert9.db", "key4.db", "pkcs11.txt"};
-    char place[PATH_MAX];
-    if (access(RUN_PUBLIC "/nssdb/cert9.db", F_OK) != 0 || !find_nss_place(place))
+    char parent[PATH_MAX], place[PATH_MAX];
+    if (access(RUN_PUBLIC "/nssdb/cert9.db", F_OK) != 0 || !trust_nss_place(parent, place) ||
+        !is_folder(parent) || !is_folder(place))
         return 0;
-    int result = cover_folder(place, 0700) == 0 ? 0 : ERR_SYSTEM;
-    for (size_t i = 0; i < sizeof files / sizeof *files && result == 0; i++)
-        result = copy_file(files[i], place);
-    return result == 0 ? 0 : run_say("%s of its own: %s", place, err_why(result));
+    int folder = cover_folder(place, 0700) == 0 ? cover_open(place) : -1;
+    int result = copy_all(folder);
+    const char *why = err_why(result);
+    if (folder >= 0)
+        close(folder);
+    return result == 0 ? 0 : run_say("%s of its own: %s", place, why);
 }
 
 int trust_show(const struct run_plan *plan) {

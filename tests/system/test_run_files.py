@@ -93,21 +93,39 @@ def an_nss_database_of_the_sandbox_trusts_us(scene):
         raise Skip("there is no certutil (libnss3-tools)")
     folder = os.path.join(scene.home, ".pki")
     script = 'cd "$HOME/.pki/nssdb" && ls && certutil -L -d sql:. && certutil -D -d sql:. -n exeat-1 && echo removed'
+    def works(options=()):
+        text = scene.output("sh", "-c", script, options=options)
+        assert text.startswith("cert9.db\nkey4.db\npkcs11.txt\n") and re.search(r"^exeat-1 +C,,", text, re.M), text
+        assert text.endswith("removed\n"), text
     try:
-        for theirs in ([], ["own.txt"]):
-            text = scene.output("sh", "-c", script)
-            assert text.startswith("cert9.db\nkey4.db\npkcs11.txt\n") and re.search(r"^exeat-1 +C,,", text, re.M), text
-            assert text.endswith("removed\n") and os.listdir(folder + "/nssdb") == theirs, (text, os.listdir(folder + "/nssdb"))
+        for options in [], ["--ro", "/"]:
+            works(options)
+            assert not os.path.exists(folder), "what was made for it is left"
+        # It is removed by who uses it last.
+        with scene.going('ls "$HOME/.pki/nssdb" >/dev/null && echo go; read line; ls "$HOME/.pki/nssdb"') as other:
+            works()
+            assert os.path.isdir(folder + "/nssdb")
+            assert other.communicate(b"\n", timeout=20)[0].startswith(b"cert9.db\n")
+        assert not os.path.exists(folder), "what was made for two is left"
+        # The user's own stays, empty or not.
+        scene.make(folder)
+        works()
+        assert os.listdir(folder) == [], os.listdir(folder)
+        scene.make(folder + "/nssdb")
+        for theirs in [], ["own.txt"]:
+            works()
+            assert os.listdir(folder + "/nssdb") == theirs, os.listdir(folder + "/nssdb")
             scene.write("home/.pki/nssdb/own.txt", "")
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def an_nss_database_covers_nothing_that_a_link_leads_to(scene):
     link = os.path.join(scene.home, ".pki")
     os.symlink(scene.make(scene.file("linked")), link)
     try:
-        assert scene.output("ls", "-A", scene.file("linked")) == "" and os.listdir(scene.file("linked")) == []
+        text = scene.output("sh", "-c", 'ls -A "$0"; ls -dl "$HOME/.pki/nssdb" 2>&1 | grep -c "No such"', scene.file("linked"))
+        assert text == "1\n" and os.listdir(scene.file("linked")) == [], text
     finally:
         os.unlink(link)
         os.rmdir(scene.file("linked"))

@@ -189,15 +189,18 @@ static void put_materials(struct record *r, const struct lane *l, const struct m
     buf_free(&ours);
 }
 
-/* What begins an authority and is no host with a port: the half of a login whose password goes on behind a '/' or '?'. */
+/*
+ * What begins an authority and is no host with a port: the half of a login whose password goes on behind a '/' or '?'. Only behind
+ * a scheme is a host with a port followed by a path.
+ */
 static bool is_half(struct view line, size_t from, size_t to) {
     struct view half = view_slice(line, from, to), rest = view_skip(half, view_find(half, ':') + 1);
-    bool begins =
-        from == 0 || line.p[from - 1] == ' ' || view_ends(view_head(line, from), VIEW("//"));
-    bool digits = true;
+    bool behind_scheme = view_ends(view_head(line, from), VIEW("//"));
+    bool begins = from == 0 || line.p[from - 1] == ' ' || behind_scheme;
+    bool is_port = rest.n == 0 || behind_scheme;
     for (size_t i = 0; i < rest.n; i++)
-        digits = digits && is_digit(rest.p[i]);
-    return begins && !digits && half.p[0] != '[';
+        is_port = is_port && is_digit(rest.p[i]);
+    return begins && !is_port && half.p[0] != '[';
 }
 
 /* The last '@' from `at` on, before one of these; 0: there is none. */

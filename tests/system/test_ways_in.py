@@ -536,6 +536,7 @@ def nor_is_one_in_an_authority_or_a_query_that_has_no_canonical_form(w):
             b"CONNECT us@er:passw0rd@open.allowed.test:1 HTTP/1.1\r\nHost: x\r\n\r\n": "CONNECT [credential]@open.allowed.test:1 HTTP/1.1",
             GREET + socks_request("user:passw0rd@open.allowed.test", 443): "[credential]@open.allowed.test:443",
             b"CONNECT user:pa/passw0rd@open.allowed.test:1 HTTP/1.1\r\nHost: x\r\n\r\n": "CONNECT [credential]@open.allowed.test:1 HTTP/1.1",
+            b"CONNECT user:123/passw0rd@open.allowed.test:1 HTTP/1.1\r\nHost: x\r\n\r\n": "CONNECT [credential]@open.allowed.test:1 HTTP/1.1",
             b"GET http://user:passw0rd?x@open.allowed.test/ HTTP/1.1\r\nHost: x\r\n\r\n": "GET http://[credential]",
             b"GET http://open.allowed.test:80/x:y?mail=a@b HTTP/1.1\r\n \r\n\r\n": "GET http://open.allowed.test:80/x:y",
             b"GET /@scope/name@1.2/x@y?key=passw0rd HTTP/1.1\r\n \r\n\r\n": "GET /@scope/[credential]@1.2/x@y",

@@ -153,6 +153,18 @@ else
 	@rmdir fuzz/crashes/$(TARGET) 2>/dev/null || true
 endif
 
+.PHONY: fuzz-all nightly
+fuzz-all: ## fuzz each target for TIME seconds, one after another; names those that found something
+	@mkdir -p $(FB); bad=; for target in $(FUZZERS); do \
+	  $(MAKE) --no-print-directory fuzz TARGET=$$target TIME=$(TIME) >$(FB)/$$target.log 2>&1 || bad="$$bad $$target"; \
+	  printf '%-20s %s runs\n' $$target "$$(sed -n 's/^stat::number_of_executed_units: *//p' $(FB)/$$target.log)"; \
+	done; test -z "$$bad" || { echo "found something ($(FB)/TARGET.log, fuzz/crashes):$$bad"; exit 1; }
+
+nightly: ## what takes too long for `check`: all tests with sanitizers, two minutes of each fuzz target, ten of soak (as root)
+	@$(MAKE) --no-print-directory SANITIZE=address,undefined check
+	@$(MAKE) --no-print-directory fuzz-all TIME=120
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) --no-print-directory soak TIME=600; else echo "skip soak: it needs root"; fi
+
 # ---- care of the source ----
 
 .PHONY: layers format format-check tidy cover

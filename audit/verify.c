@@ -2,6 +2,7 @@
 
 #include "audit/line.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct verify {
     struct chain chain;
     bool begun;
     bool head_seen;
+    bool copied; /* one file that is not in its place */
     struct verify_report *report;
 };
 
@@ -88,6 +90,9 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
         find(v, line->seq, "record %llu states no signed head", (unsigned long long)line->seq);
         return false;
     }
+    v->report->unchecked += !v->keys;
+    if (!v->keys && v->copied)
+        return true;
     char what[64];
     snprintf(what, sizeof what, "the head in record %llu", (unsigned long long)line->seq);
     return check_signature(v, &h, what);
@@ -111,14 +116,26 @@ static void check_event(struct verify *v, struct view text, uint64_t seq) {
 
 /* ---- one file ---- */
 
+/* Behind the end of one trail, where nothing but a whole one can follow. */
+static bool begins_another(const struct verify *v, struct view text) {
+    return v->copied && !v->head && view_equal(value_of(text, "kind"), VIEW("segment")) &&
+           view_equal(value_of(text, "seq"), VIEW("1"));
+}
+
 static bool check_text(struct verify *v, struct view text, bool first_of_file) {
     struct chain_line line;
+    bool begins = begins_another(v, text);
+    v->report->trails += begins || !v->begun;
+    if (begins) {
+        v->chain = (struct chain){.seq = 0};
+        v->begun = true;
+    }
     enum chain_fault fault = chain_step(&v->chain, v->begun, text, &line);
     if (fault != CHAIN_GOOD) {
         find_fault(v, fault, &line);
         return false;
     }
-    if (!v->begun)
+    if (v->report->records == 0)
         v->report->first = line.seq;
     v->begun = true;
     if (!check_line(v, &line, first_of_file))
@@ -143,10 +160,11 @@ static void check_end(struct verify *v, const struct segment_name *name, const s
 }
 
 /* Stops at the first finding in the file; false: and nothing behind it can be judged. */
-static int check_file(struct verify *v, int dir, const struct segment_name *name, bool *go_on) {
+static int check_file(struct verify *v, int dir, const char *path, const struct segment_name *name,
+                      bool *go_on) {
     struct segment s;
     struct view text;
-    int result = segment_open(dir, name->text, &s);
+    int result = segment_open(dir, path, &s);
     if (result != 0)
         return result;
     v->report->files++;
@@ -192,8 +210,21 @@ static int check_files(struct verify *v, int dir, const struct segment_list *lis
     bool go_on = true;
     int result = 0;
     for (size_t i = 0; i < list->n && go_on && result == 0; i++)
-        result = check_file(v, dir, &list->at[i], &go_on);
+        result = check_file(v, dir, list->at[i].text, &list->at[i], &go_on);
     return result;
+}
+
+static void conclude(struct verify *v) {
+    struct verify_report *r = v->report;
+    if (r->good) { /* what follows has no place */
+        r->file[0] = 0;
+        r->line = 0;
+    }
+    if (!v->begun)
+        find(v, 0, "there is no audit log");
+    if (!v->keys && !v->copied)
+        find(v, 0, "sign.pub is missing or no public key: heads cannot be checked");
+    check_head(v);
 }
 
 /* Tells two states of the directory apart: a rotation adds a file and may remove another. */
@@ -219,18 +250,9 @@ static int attempt(int dir, const struct chain_keys *keys, const struct chain_he
         check_signature(&v, head, "the exported head");
     result = check_files(&v, dir, &list);
     segment_list_free(&list);
-    if (result != 0)
-        return result;
-    if (out->good) { /* what follows has no place */
-        out->file[0] = 0;
-        out->line = 0;
-    }
-    if (!v.begun)
-        find(&v, 0, "there is no audit log");
-    if (!keys)
-        find(&v, 0, "sign.pub is missing or no public key: heads cannot be checked");
-    check_head(&v);
-    return 0;
+    if (result == 0)
+        conclude(&v);
+    return result;
 }
 
 int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *head,
@@ -248,5 +270,21 @@ int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *
         if (after.n == before.n && after.newest == before.newest)
             break;
     }
+    return result;
+}
+
+int verify_file(const char *path, const struct chain_keys *keys, const struct chain_head *head,
+                struct verify_report *out) {
+    struct verify v = {.keys = keys, .head = head, .copied = true, .report = out};
+    struct segment_name name = {.first = UINT64_MAX};
+    const char *slash = strrchr(path, '/');
+    bool go_on;
+    snprintf(name.text, sizeof name.text, "%s", slash ? slash + 1 : path);
+    *out = (struct verify_report){.good = true};
+    if (head)
+        check_signature(&v, head, "the exported head");
+    int result = check_file(&v, AT_FDCWD, path, &name, &go_on);
+    if (result == 0)
+        conclude(&v);
     return result;
 }

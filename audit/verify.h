@@ -17,6 +17,8 @@ struct verify_report {
     bool good;
     uint64_t files, records, heads;
     uint64_t first, last; /* numbers of the records that verified */
+    uint64_t trails;      /* one behind the other in one file, each from its record 1 on */
+    uint64_t unchecked;   /* of the heads: there was no key */
     uint64_t unfinished;  /* bytes of a record that is being written, or was torn, at the end */
     /* the first finding when it is not good */
     char text[320];               /* a sentence */
@@ -30,5 +32,13 @@ struct verify_report {
  */
 MUST_USE int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *head,
                         struct verify_report *out);
+
+/*
+ * The same of one file, wherever it was copied to, which may begin in the middle. keys NULL: signatures of heads are not checked. It
+ * may hold several whole trails, as `exeat run --log` appends them, unless a head is given, which is of one. ERR_MISSING:
+ * there is no such file.
+ */
+MUST_USE int verify_file(const char *path, const struct chain_keys *keys,
+                         const struct chain_head *head, struct verify_report *out);
 
 #endif

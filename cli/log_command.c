@@ -203,9 +203,13 @@ static void print_report(const struct verify_report *r, const struct chain_head 
     printf("good: %llu records (%llu to %llu) in %llu files, %llu signed heads",
            (unsigned long long)r->records, (unsigned long long)r->first,
            (unsigned long long)r->last, (unsigned long long)r->files, (unsigned long long)r->heads);
+    if (r->trails > 1)
+        printf(", of %llu trails one behind the other", (unsigned long long)r->trails);
     if (head)
         printf(", and the exported head of record %llu", (unsigned long long)head->seq);
     putchar('\n');
+    if (r->unchecked)
+        puts("note: who signed the heads was not checked: --key FILE, the sign.pub of that trail");
     if (r->first > 1)
         printf("note: records before %llu are not here\n", (unsigned long long)r->first);
     if (r->unfinished)
@@ -222,6 +226,8 @@ static void print_report_json(const struct verify_report *r) {
     json_put_number(&out, "last", r->last);
     json_put_number(&out, "files", r->files);
     json_put_number(&out, "heads", r->heads);
+    json_put_number(&out, "trails", r->trails);
+    json_put_number(&out, "unchecked", r->unchecked);
     json_put_number(&out, "unfinished", r->unfinished);
     if (!r->good) {
         json_put_text(&out, "finding", view_str(r->text));
@@ -244,46 +250,84 @@ static int read_head(int dir, const char *path, struct chain_head *out) {
     return result;
 }
 
-static int verify(const struct cli *cli, int dir, const char *path, const struct chain_head *head) {
+static int tell(const struct cli *cli, const char *path, int result,
+                const struct verify_report *report, const struct chain_head *head) {
+    if (result != 0)
+        return fail(path, result);
+    if (cli->json)
+        print_report_json(report);
+    else
+        print_report(report, head);
+    return report->good ? EXIT_YES : EXIT_NO;
+}
+
+static int verify(const struct cli *cli, const char *given, const struct chain_head *head) {
     struct verify_report report;
     struct chain_keys *keys = NULL;
+    char path[4096];
+    int dir, code = open_directory(cli, given, path, &dir);
+    if (code != EXIT_YES)
+        return code;
     int result = sign_key_public(dir, "sign.pub", &keys);
     /* Missing or unusable keys are a finding like others; not to be permitted is none. */
     if (result != ERR_SYSTEM)
         result = verify_log(dir, keys, head, &report);
+    code = tell(cli, path, result, &report, head);
     chain_keys_free(keys);
+    close(dir);
+    return code;
+}
+
+static int verify_copy(const struct cli *cli, const char *file, const char *key,
+                       const struct chain_head *head) {
+    struct verify_report report;
+    struct chain_keys *keys = NULL;
+    int result = key ? sign_key_public(AT_FDCWD, key, &keys) : 0;
+    if (result == ERR_SYSTEM || result == ERR_MISSING)
+        return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_UNSEEN, "%s: %s", key,
+                        strerror(errno));
     if (result != 0)
-        return fail(path, result);
-    if (cli->json)
-        print_report_json(&report);
-    else
-        print_report(&report, head);
-    return report.good ? EXIT_YES : EXIT_NO;
+        return cli_fail(EXIT_USAGE, "%s: this is no sign.pub", key);
+    result = verify_file(file, keys, head, &report);
+    if (result == ERR_MISSING)
+        return cli_fail(EXIT_UNSEEN, "%s: there is no such file", file);
+    int code = tell(cli, file, result, &report, head);
+    chain_keys_free(keys);
+    return code;
+}
+
+/* EXIT_YES with *out, or anything else that was told. */
+static int read_exported(const char *file, struct chain_head *out) {
+    int result = read_head(AT_FDCWD, file, out);
+    if (result == ERR_MISSING)
+        return cli_fail(EXIT_UNSEEN, "%s: there is no such file", file);
+    if (result == ERR_SYSTEM)
+        return fail(file, result);
+    return result == 0
+               ? EXIT_YES
+               : cli_fail(EXIT_USAGE, "%s: this is no head as `exeat log head` prints it", file);
 }
 
 int command_log_verify(const struct cli *cli, int argc, char **argv) {
-    const char *head_file = NULL, *given = NULL;
-    const struct option_spec specs[] = {
-        {"--head", &head_file, NULL}, {"--dir", &given, NULL}, {NULL, NULL, NULL}};
+    const char *head_file = NULL, *dir = NULL, *file = NULL, *key = NULL;
+    const struct option_spec specs[] = {{"--head", &head_file, NULL},
+                                        {"--dir", &dir, NULL},
+                                        {"--file", &file, NULL},
+                                        {"--key", &key, NULL},
+                                        {NULL, NULL, NULL}};
     struct chain_head head;
-    char path[4096];
-    int dir;
     int code = options_read(argc, argv, specs, NULL, 0);
-    if (code == EXIT_YES)
-        code = open_directory(cli, given, path, &dir);
+    if (code == EXIT_YES && (dir ? file || key : key && !file))
+        code = cli_fail(EXIT_USAGE, "--key belongs to --file, in the place of --dir");
+    if (code == EXIT_YES && file && head_file && !key)
+        code =
+            cli_fail(EXIT_USAGE, "who signed a head is told by --key FILE, the trail's sign.pub");
+    if (code == EXIT_YES && head_file)
+        code = read_exported(head_file, &head);
     if (code != EXIT_YES)
         return code;
-    int result = head_file ? read_head(AT_FDCWD, head_file, &head) : 0;
-    if (result == ERR_MISSING)
-        code = cli_fail(EXIT_UNSEEN, "%s: there is no such file", head_file);
-    else if (result == ERR_SYSTEM)
-        code = fail(head_file, result);
-    else if (result != 0)
-        code = cli_fail(EXIT_USAGE, "%s: this is no head as `exeat log head` prints it", head_file);
-    else
-        code = verify(cli, dir, path, head_file ? &head : NULL);
-    close(dir);
-    return code;
+    return file ? verify_copy(cli, file, key, head_file ? &head : NULL)
+                : verify(cli, dir, head_file ? &head : NULL);
 }
 
 /* ---- exeat log head ---- */

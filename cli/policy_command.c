@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -6,11 +7,13 @@
 #include "policy/trial.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
-enum { HEADERS_MAX = 64 };
+enum { HEADERS_MAX = 64, BODY_MAX = 16 << 20 };
 
 /* ---- check ---- */
 
@@ -87,7 +90,9 @@ int command_policy_check(const struct cli *cli, int argc, char **argv) {
 /* ---- explain ---- */
 
 struct question {
-    const char *policy, *method, *url;
+    const char *policy, *method, *url, *body_file;
+    struct view type;
+    struct buf body;
     struct view sandbox; /* empty: the policy's only one */
     struct field headers[HEADERS_MAX];
     size_t n_headers;
@@ -130,6 +135,10 @@ static int take_option(struct question *q, const char *name, const char *value) 
         q->sandbox = view_str(value);
     else if (strcmp(name, "--with") == 0)
         return take_with(q, value);
+    else if (strcmp(name, "--body") == 0)
+        q->body_file = value;
+    else if (strcmp(name, "--type") == 0)
+        q->type = view_str(value);
     else if (strcmp(name, "--header") == 0)
         return take_header(q, value);
     else
@@ -294,6 +303,8 @@ static int explain(const struct cli *cli, const struct question *q, const struct
                       .with = q->with,
                       .fields = q->headers,
                       .n_fields = q->n_headers,
+                      .type = q->type,
+                      .body = buf_view(&q->body),
                       .now = (uint64_t)time(NULL)};
     const char *why = "malformed";
     struct verdict v;
@@ -334,6 +345,19 @@ static int choose_sandbox(struct question *q, const struct policy *p) {
     return code;
 }
 
+static int read_body(struct question *q) {
+    if (!q->body_file)
+        return EXIT_YES;
+    bool standard = strcmp(q->body_file, "-") == 0;
+    int fd = standard ? dup(STDIN_FILENO) : open(q->body_file, O_RDONLY | O_CLOEXEC);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, BODY_MAX, &q->body);
+    if (result == ERR_LIMIT)
+        return cli_fail(EXIT_UNSEEN, "%s: it has more than %d bytes", q->body_file, BODY_MAX);
+    return result == 0 ? EXIT_YES
+                       : cli_fail(EXIT_UNSEEN, "%s: %s", standard ? "standard input" : q->body_file,
+                                  err_why(result));
+}
+
 int command_policy_explain(const struct cli *cli, int argc, char **argv) {
     struct question q = {.with = WITH_DEFAULT};
     struct policy *p;
@@ -344,9 +368,13 @@ int command_policy_explain(const struct cli *cli, int argc, char **argv) {
     code = policy_told_load(cli, q.policy, &p);
     if (code != EXIT_YES)
         return code;
+    buf_init(&q.body, BODY_MAX);
     code = choose_sandbox(&q, p);
     if (code == EXIT_YES)
+        code = read_body(&q);
+    if (code == EXIT_YES)
         code = explain(cli, &q, p);
+    buf_free(&q.body);
     policy_free(p);
     return code;
 }

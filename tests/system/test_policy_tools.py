@@ -289,6 +289,26 @@ def explain_prints_the_nearest_line_in_text_and_nothing_for_what_is_allowed(plac
     assert code == NO and "nearest" not in out, out
 
 
+@test
+def explain_reads_a_body(place):
+    place.write("p", DEMO.replace("{ POST /v1/items }", "{ POST /v1/items { body /kind in [small, medium] } }")
+                .replace("grant demo-api read", "grant demo-api all"))
+    place.write("small", '{"kind":"small"}')
+    place.write("large", '{"kind":"large"}')
+    ask = ("explain", "--policy", "p")
+    url = ("POST", "https://api.example.com/v1/items")
+    assert place.policy(*ask, "--type", "application/json", "--body", "small", *url)[0] == YES
+    code, out, _ = place.policy(*ask, "--type", "application/json", "--body", "large", *url)
+    assert code == NO and "fails: condition: " in out and "/kind" in out, out
+    for more in ([], ["--type", "text/plain", "--body", "large"]):
+        assert place.policy(*ask, *more, *url)[0] == NO, more
+    done = subprocess.run([EXEAT, "policy", *ask, "--type", "application/json", "--body", "-", *url], cwd=place.directory,
+                          input=b'{"kind":"medium"}', stdout=subprocess.PIPE)
+    assert done.returncode == YES, done
+    code, out, err = place.policy(*ask, "--body", "nowhere", *url)
+    assert code == 6 and err == "exeat: nowhere: No such file or directory\n", (code, err)
+
+
 # ---- diff ----
 
 @test
@@ -344,7 +364,7 @@ def what_is_wrong_with_a_command_line_or_a_file_comes_with_the_remedy(place):
             (("diff", "p"), USAGE, "exeat: an argument is missing\nusage: exeat policy diff OLD NEW\n"),
             (("check", "p", "more"), USAGE, "exeat: there is an argument too many: more\nusage: exeat policy check FILE\n"),
             (("chek", "p"), USAGE, "exeat: there is no command 'policy chek'; `exeat help policy` lists them\n"),
-            (("explain", "--body", "x", "GET", "/"), USAGE, "exeat: there is no option --body here\nusage: exeat policy explain "),
+            (("explain", "--boddy", "x", "GET", "/"), USAGE, "exeat: there is no option --boddy here\nusage: exeat policy explain "),
             (("fmt", "--check", "p"), NO, "exeat: p is not formatted; `exeat policy fmt --write p` does it\n"),
             (("import", "openapi", "api.yaml"), NO, "exeat: api.yaml: this is no JSON; a description in YAML must be converted before\n"),
             (("check", "j"), INVALID, "j:1:1: 'services' is no member of this\n"),

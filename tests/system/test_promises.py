@@ -11,7 +11,7 @@ import threading
 from cases import check_secrets_at_rest, client_hello, forms, sni_list
 from helpers import (HOSTS, SECRET, Answer, all_pids, ask, ask_quietly, exists, head, holds, is_served, kill_and_wait,
                      open_tls, small_place)
-from place import OK_ANSWER, Report, Skip, UpstreamCa, need_root, read_all, wait_for
+from place import OK_ANSWER, Report, Skip, UpstreamCa, need_root, openssl, read_all, wait_for
 
 # Not even their own user may: that is the point of them.
 LOOK_INSIDE = "look into undumpable processes"
@@ -434,6 +434,46 @@ def p9_a_changed_a_missing_and_a_cut_record_are_found(place):
         f.writelines(l for l in lines if json.loads(l)["seq"] < exported)
     assert verify(place, "--dir", copy) == 0, "a whole beginning: %s" % place.last.stderr.decode()
     assert verify(place, "--dir", copy, "--head", place.path("head.json")) == 1, "a cut tail is not found"
+
+
+def p9_a_copied_file_verifies_by_itself(place):
+    place.exeat("log", "head")
+    place.write("head.json", place.last.stdout.decode())
+    copy, key, head = place.path("copied.jsonl"), place.path("state", "audit", "sign.pub"), place.path("head.json")
+    with open(place.path("state", "audit", "audit.jsonl"), "rb") as f:
+        lines = f.read().splitlines(True)
+
+    def copied(what):
+        with open(copy, "wb") as f:
+            f.writelines(what)
+        return lambda *args: (verify(place, "--file", copy, *args), place.last.stdout.decode())
+    check = copied(lines)
+    code, text = check()
+    assert code == 0 and "was not checked: --key FILE" in text, text
+    code, text = check("--key", key)
+    assert code == 0 and "was not checked" not in text and "signed heads\n" in text, text
+    assert check("--key", key, "--head", head)[0] == 0
+    # Two trails, as `exeat run --log` appends them; not where a head says which one is meant.
+    code, text = copied(lines + lines)()
+    assert code == 0 and "%d records" % (2 * len(lines)) in text and "2 trails" in text, text
+    assert check("--key", key, "--head", head)[0] == 1
+    middle = len(lines) // 2
+    for changed in (lines[:middle] + [lines[middle].replace(b'"v":1', b'"v":2')] + lines[middle + 1:], lines[:middle] + lines[middle + 1:],
+                    lines[1:], lines + lines[middle:], lines + lines[1:], []):
+        check = copied(changed)
+        assert check()[0] == 1 and check("--key", key)[0] == 1, len(changed)
+    exported = json.loads(open(head).read())["seq"]
+    check = copied(l for l in lines if json.loads(l)["seq"] < exported)
+    assert check("--key", key)[0] == 0 and check("--key", key, "--head", head)[0] == 1
+    # Signed by somebody else: the key of another trail, and none.
+    openssl(place.directory, "genpkey", "-algorithm", "ed25519", "-out", "other.key")
+    openssl(place.directory, "pkey", "-in", "other.key", "-pubout", "-out", "other.pub")
+    code, text = copied(lines)("--key", place.path("other.pub"))
+    assert code == 1 and "a key that is not in sign.pub" in text, text
+    assert verify(place, "--file", copy, "--key", head) == 2 and verify(place, "--file", copy, "--key", "/nowhere") == 6
+    assert verify(place, "--file", "/nowhere") == 6 and verify(place, "--head", "/nowhere") == 6
+    for wrong in (["--key", key], ["--file", copy, "--dir", place.path("state", "audit")], ["--file", copy, "--head", head]):
+        assert verify(place, *wrong) == 2, wrong
 
 
 # ---- P10: fail closed ----

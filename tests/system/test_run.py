@@ -254,9 +254,11 @@ def without_a_sandbox_a_command_runs_only_with_the_word_for_it_and_marked(scene)
 def the_trail_is_kept_where_it_is_asked_for(scene):
     log = scene.file("trail.jsonl")
     scene.run("curl", "-sS", "https://evil.example.net/", options=["--log", log])
-    shown = scene.raw([scene.exeat, "log", "--file", log, "--json"])
+    scene.run("true", options=["--log", log])
+    shown, verified = (scene.raw([scene.exeat, "log", *words, "--file", log, "--json"]) for words in ([], ["verify"]))
     os.unlink(log)
     assert b"evil.example.net" in shown.stdout, shown
+    assert verified.returncode == 0 and json.loads(verified.stdout)["trails"] == 2, verified
 
 
 def the_trail_goes_to_no_file_that_the_command_chooses(scene):

@@ -3,6 +3,7 @@
  */
 #include "cli/command.h"
 #include "cli/environment_format.h"
+#include "cli/help.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -30,11 +31,7 @@ static const struct command commands[] = {
     {"secret", "rotate", "NAME [--client-certificate FILE] [--file FILE] [--allow-short]",
      "replace a secret's value", command_secret_rotate},
     {"secret", "remove", "NAME", "remove a secret and end its placeholders", command_secret_remove},
-    {"run", NULL,
-     "[--sandbox NAME | --policy FILE] [--settings FILE] [--secret NAME[=VARIABLE]]... [--log "
-     "FILE] "
-     "[--ro PATH]... [--hide PATH]... [--bind PATH[:PLACE]]... [--strict-trust] [--unenforced] -- "
-     "COMMAND...",
+    {"run", NULL, "[--sandbox NAME | --policy FILE] [OPTION]... -- COMMAND...",
      "a command in a sandbox whose only way out is exeat", command_run},
     {"doctor", NULL, "[ADDRESS[:PORT]]...",
      "from inside of a sandbox: which clients work, and what gets out", command_doctor},
@@ -105,6 +102,18 @@ void cli_print(FILE *to, const struct buf *b) {
 
 static bool is_noun(const char *word);
 
+static void put_exits(FILE *to, const char *noun) {
+    if (noun && strcmp(noun, "run") == 0)
+        fputs("\nexit status: the command's; 125 it was not run, 126 it cannot be executed, 127 it "
+              "is not found\n",
+              to);
+    else
+        fputs("\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration,\n"
+              "    4 daemon not reachable, 5 permission, 6 could not be looked at\n",
+              to);
+}
+
+/* All, or those of one noun. */
 static int help(FILE *to, const char *noun) {
     if (noun && !is_noun(noun))
         return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", noun);
@@ -117,16 +126,22 @@ static int help(FILE *to, const char *noun) {
                         c->arguments);
         fprintf(to, n < 44 ? "%*s%s\n" : "\n%*s%s\n", n < 44 ? 44 - n : 44, "", c->summary);
     }
-    if (noun && strcmp(noun, "run") == 0)
-        fputs("\nexit status: the command's; 125 it was not run, 126 it cannot be executed, 127 it "
-              "is not found\n",
-              to);
-    else
-        fputs(
-            "\nexit status: 0 yes, 1 no, 2 usage, 3 invalid policy or configuration, 4 daemon not "
-            "reachable, 5 permission, 6 could not be looked at\n",
-            to);
+    fputs("\nexeat COMMAND --help tells of the options of one.\n", to);
+    put_exits(to, noun);
     return to == stdout ? EXIT_YES : EXIT_USAGE;
+}
+
+static void put_usage(FILE *to, const struct command *c) {
+    fprintf(to, "usage: exeat %s%s%s %s\n", c->noun, c->verb ? " " : "", c->verb ? c->verb : "",
+            c->arguments);
+}
+
+static int help_command(const struct command *c) {
+    put_usage(stdout, c);
+    printf("\n%s\n", c->summary);
+    help_options(stdout, c->noun, c->verb);
+    put_exits(stdout, c->noun);
+    return EXIT_YES;
 }
 
 /* The command that the words name, and how many words that took; a lone noun comes last in the table. */
@@ -181,9 +196,16 @@ static bool asks_for_help(int argc, char **argv) {
 static int run_command(const struct command *c, const struct cli *cli, int argc, char **argv) {
     int code = c->run(cli, argc, argv);
     if (code == EXIT_USAGE)
-        fprintf(stderr, "usage: exeat %s%s%s %s\n", c->noun, c->verb ? " " : "",
-                c->verb ? c->verb : "", c->arguments);
+        put_usage(stderr, c);
     return code;
+}
+
+/* Words behind `help`: a command, or the noun of several. */
+static int help_about(int argc, char **argv) {
+    int used;
+    const struct command *c = find(argc, argv, &used);
+    bool several = c && !c->verb && c > commands && strcmp(c[-1].noun, c->noun) == 0;
+    return c && !(several && argc == 1) ? help_command(c) : help(stdout, argv[0]);
 }
 
 static int run(const struct cli *cli, int argc, char **argv) {
@@ -192,12 +214,12 @@ static int run(const struct cli *cli, int argc, char **argv) {
         return help(stderr, NULL);
     if (strcmp(argv[0], "help") == 0 || strcmp(argv[0], "--help") == 0 ||
         strcmp(argv[0], "-h") == 0)
-        return help(stdout, argc > 1 ? argv[1] : NULL);
+        return argc > 1 ? help_about(argc - 1, argv + 1) : help(stdout, NULL);
     if (strcmp(argv[0], "--version") == 0)
         argv[0] = "version";
     const struct command *c = find(argc, argv, &used);
     if (asks_for_help(argc, argv))
-        return help(stdout, argv[0]);
+        return c ? help_command(c) : help(stdout, argv[0]);
     if (c)
         return run_command(c, cli, argc - used, argv + used);
     if (is_noun(argv[0]) && argc == 1)

@@ -167,13 +167,13 @@ struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct v
         return NULL;
     t->is_client = true;
     set_pin(t, pin);
-    /* SSL_new does not ask whether all that its context says of verification was copied. */
+    SSL_set_connect_state(t->ssl);
+    /* Not all of OpenSSL's functions say when they could not copy what verification needs. */
     if (!set_identity(t, name, address) || !offer(t, session) ||
         openssl_memory_refused() != refused) {
         tls_free(t);
         return NULL;
     }
-    SSL_set_connect_state(t->ssl);
     return t;
 }
 

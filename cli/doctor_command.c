@@ -49,8 +49,7 @@ void doctor_tell(void *doctor, const struct finding *f) {
 
 /* ---- where to ---- */
 
-/* Those of documentation (RFC 5737, RFC 3849), where nobody is, and those where clouds keep their keys. */
-static const char *const nowhere[] = {"192.0.2.1", "198.51.100.1", "2001:db8::1"};
+/* Where clouds keep their keys. */
 static const char *const metadata[] = {"169.254.169.254", "169.254.170.2", "100.100.100.200",
                                        "168.63.129.16", "fd00:ec2::254"};
 static const char *const servers[] = {"192.0.2.53", "2001:db8::53"};
@@ -68,11 +67,11 @@ static int read_targets(const char *const *texts, size_t n, struct authority *ou
 
 static void probe_outside(const struct probe *p, const struct authority *targets, size_t n) {
     static const uint16_t ports[] = {80, 443, 22, 25};
-    for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
+    for (size_t i = 0; i < PROBE_NOWHERE; i++) {
         for (size_t k = 0; k < sizeof ports / sizeof *ports; k++)
-            probe_tcp(p, nowhere[i], ports[k]);
-        probe_udp(p, nowhere[i], 443);
-        probe_udp(p, nowhere[i], 123);
+            probe_tcp(p, probe_nowhere[i], ports[k]);
+        probe_udp(p, probe_nowhere[i], 443);
+        probe_udp(p, probe_nowhere[i], 123);
     }
     for (size_t i = 0; i < sizeof metadata / sizeof *metadata; i++)
         probe_tcp(p, metadata[i], 80);

@@ -77,6 +77,9 @@ static bool line_matches(const struct log_table *t, struct view line) {
 /* log_table.h says which. */
 static bool is_doctors(struct view line) {
     struct view host = value_of(line, "host"), reason = value_of(line, "reason");
+    if (view_equal(value_of(line, "door"), VIEW("udp")))
+        return probe_is_nowhere(value_of(line, "meant")) &&
+               view_equal(reason, VIEW("protocol_not_allowed"));
     if (view_equal(host, VIEW(ECHO_HOST)))
         return view_equal(reason, VIEW("allowed")) ||
                view_equal(reason, VIEW("port_not_allowed")) ||
@@ -109,8 +112,10 @@ static void print_where(FILE *out, const struct row *r) {
     struct view path = value_of_row(r, "path");
     bool plain = (view_equal(scheme, VIEW("https")) && view_equal(port, VIEW("443"))) ||
                  (view_equal(scheme, VIEW("http")) && view_equal(port, VIEW("80")));
-    fprintf(out, "%.*s", VIEW_ARG(value_of_row(r, "host")));
-    if (!plain && port.n)
+    struct view host = value_of_row(r, "host");
+    /* A datagram, or a connection that never said a name. */
+    fprintf(out, "%.*s", VIEW_ARG(host.n ? host : value_of_row(r, "meant")));
+    if (!plain && port.n && host.n)
         fprintf(out, ":%.*s", VIEW_ARG(port));
     fprintf(out, "%.*s%s\n", VIEW_ARG(path), value_of_row(r, "unenforced").n ? "  UNENFORCED" : "");
 }

@@ -25,7 +25,8 @@ struct log_table;
 /*
  * A table that ends, without `all`, `host` and `record`, only counts the requests and questions that exeat itself answers
  * and nobody else ever gets, because of their name: those for the echo host (policy/echo.h), allowed or at a closed port,
- * and those for a name of probe_is_name that were refused as any unknown one. They are the doctor's; whoever else makes
+ * those for a name of probe_is_name that were refused as any unknown one, and datagrams to an address of probe_is_nowhere that
+ * the sandbox's kernel refused. They are the doctor's; whoever else makes
  * them has done nothing that is hidden by it.
  */
 

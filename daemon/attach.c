@@ -128,10 +128,18 @@ static int option(int fd, int name) {
     return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
+/* It takes CAP_NET_RAW in the network that it is of. */
+static bool is_raw(int fd, int domain, int protocol) {
+    return option(fd, SO_TYPE) == SOCK_RAW && ((domain == AF_INET && protocol == IPPROTO_ICMP) ||
+                                               (domain == AF_INET6 && protocol == IPPROTO_ICMPV6));
+}
+
 /* What that way in takes: streams that are listened for, of TCP and, explicitly, of Unix; datagrams of UDP. */
 static bool is_listener(int fd, uint8_t way) {
     int domain = option(fd, SO_DOMAIN), protocol = option(fd, SO_PROTOCOL);
     bool internet = domain == AF_INET || domain == AF_INET6;
+    if (way == WAY_UNREACHABLE)
+        return is_raw(fd, domain, protocol);
     if (way == WAY_DNS_UDP)
         return internet && option(fd, SO_TYPE) == SOCK_DGRAM && protocol == IPPROTO_UDP;
     return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == SOCK_STREAM &&
@@ -150,7 +158,7 @@ static const char *find_fault(const struct guest *g, const struct attach_request
     if (r->n == 0)
         return "there is no listening socket in the request";
     for (size_t i = 0; i < r->n; i++) {
-        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_DNS_TCP)
+        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_LAST)
             return "this exeatd serves no listeners of such a kind";
         if (!is_listener(r->fds[i], r->kinds[i]))
             return "a descriptor in the request is no listening socket of the kind that it is said "

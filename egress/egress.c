@@ -7,6 +7,7 @@
 #include "broker/broker_messages.h"
 #include "ca/ca_messages.h"
 #include "egress/ask.h"
+#include "egress/datagrams.h"
 #include "egress/dialer_messages.h"
 #include "egress/exchange.h"
 #include "egress/facts_message.h"
@@ -48,6 +49,7 @@ LANE(on_raw, splice_take_bytes)
 LANE(on_raw_end, splice_take_end)
 LANE(on_raw_credit, splice_take_credit)
 LANE(on_lookup, names_take_lookup)
+LANE(on_datagram, datagrams_take)
 LANE(on_leaf, leaf_take)
 LANE(on_leaf_refused, leaf_take_refused)
 LANE(on_ca_changed, leaf_take_changed)
@@ -76,6 +78,7 @@ static const struct channel_rule proxy_rules[] = {
     {LANE_RAW_END, 0, 0, on_raw_end, "lane raw end"},
     {LANE_RAW_CREDIT, 0, 4, on_raw_credit, "lane raw credit"},
     {LANE_LOOKUP, 0, 3 * LANE_TEXT_MAX, on_lookup, "lane lookup"},
+    {LANE_DATAGRAM, 0, LANE_TEXT_MAX, on_datagram, "lane datagram"},
 };
 
 static const struct channel_rule ca_rules[] = {

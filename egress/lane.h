@@ -17,6 +17,7 @@ struct upstream;
 struct share;
 struct tally;
 struct ledger;
+struct datagrams;
 struct names;
 
 /* What of a lane's limits is shared out among its sandboxes. */
@@ -64,6 +65,8 @@ struct lane {
     /* splice.c */
     struct splice *splices;
     size_t n_splices;
+    /* datagrams.c */
+    struct datagrams *datagrams; /* NULL: none was refused yet */
     /* names.c */
     struct names *names; /* NULL: nobody asked yet */
 

@@ -72,6 +72,8 @@ enum {
     /* id: question, in a space of their own. block name (http/dns_query.h), u16 type, block peer, block the address that was
      * asked; u16 enum reason and block detail: why it is refused (malformed_request, peer_not_allowed), or allowed and empty. Answered by LANE_FOUND. */
     LANE_LOOKUP = 14,
+    LANE_DATAGRAM =
+        15, /* block peer, block the address it was sent to: of a datagram that the sandbox's kernel refused. */
 };
 
 /* egress to proxy */

@@ -13,7 +13,8 @@ enum { RECORD_ID_SIZE = 40 };
 struct trail {
     char id[RECORD_ID_SIZE]; /* made by trail_decide */
     uint64_t number;         /* of the decision in our stream, likewise */
-    const char *door; /* "connect", "http", "tls", "spliced", "socks", "transparent", "dns" */
+    const char
+        *door; /* "connect", "http", "tls", "spliced", "socks", "transparent", "dns", "udp" */
     struct view
         meant; /* the address that a transparent client connected to, or a question was sent to */
     struct view client, sandbox, method, host_sent, sni, detail, aliases, address, country, asn,

@@ -59,7 +59,9 @@ static int take_listener(void *ctx, struct channel *ch, struct message *m) {
     (void)ch;
     require(m->body.n == 1 && getsockopt(m->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0);
     require(getsockopt(m->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0);
-    require(m->body.p[0] == WAY_DNS_UDP ? type == SOCK_DGRAM : type == SOCK_STREAM && listens);
+    require(m->body.p[0] == WAY_UNREACHABLE ? type == SOCK_RAW
+            : m->body.p[0] == WAY_DNS_UDP   ? type == SOCK_DGRAM
+                                            : type == SOCK_STREAM && listens);
     return 0;
 }
 

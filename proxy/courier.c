@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/rights.h"
+#include "http/unreachable.h"
 #include "proxy/meant.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { ROUTES_MAX = 32, AT_ONCE = 16, CONTROL_SIZE = 128 };
+enum { ROUTES_MAX = 32, AT_ONCE = 16, CONTROL_SIZE = 128, PAUSE_MS = 100 };
 
 /* Somebody who asked, and where: the answer comes from there. */
 struct asker {
@@ -26,6 +27,9 @@ struct asker {
 
 struct route {
     int datagrams, proxy;
+    bool only_tells; /* of what was refused: its packets are cut, few, and not answered */
+    int left;        /* of these, until the next pause */
+    struct event *in, *pause;
     union end own;
     uint32_t last;
     struct asker askers[COURIER_WAITING];
@@ -85,6 +89,8 @@ static bool take_datagram(struct route *r) {
     ssize_t n = recvmsg(r->datagrams, &m, 0);
     if (n < 0)
         return errno == EINTR;
+    if (r->only_tells && n > UNREACHABLE_HEAD)
+        n = UNREACHABLE_HEAD;
     if (n > COURIER_DATAGRAM_MAX)
         return true;
     a->size = m.msg_namelen;
@@ -103,13 +109,32 @@ static void drop_errors(int fd) {
         m = (struct msghdr){.msg_iov = NULL};
 }
 
+/* A sandbox can have any number of datagrams refused, and none of them is worth our time: what is too much the kernel drops. */
+static void pause_route(struct route *r) {
+    const struct timeval a_little = {0, PAUSE_MS * 1000};
+    if (event_add(r->pause, &a_little) == 0)
+        event_del(r->in);
+}
+
+static void on_pause_over(evutil_socket_t fd, short what, void *ctx) {
+    struct route *r = ctx;
+    (void)fd;
+    (void)what;
+    r->left = AT_ONCE;
+    event_add(r->in, NULL);
+}
+
 static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
+    struct route *r = ctx;
     int taken = 0;
     (void)what;
-    while (taken < AT_ONCE && take_datagram(ctx))
+    while (taken < AT_ONCE && take_datagram(r))
         taken++;
     if (taken == 0)
         drop_errors(fd);
+    r->left -= taken;
+    if (r->only_tells && r->left <= 0)
+        pause_route(r);
 }
 
 /* ---- from the proxy ---- */
@@ -162,7 +187,7 @@ static void on_answer(evutil_socket_t fd, short what, void *ctx) {
     struct reader read = reader_of(view_of(packet, (size_t)n));
     uint32_t cookie = read_u32(&read);
     struct asker *a = &r->askers[cookie % COURIER_WAITING];
-    if (!read.bad && cookie != 0 && a->cookie == cookie)
+    if (!read.bad && !r->only_tells && cookie != 0 && a->cookie == cookie)
         send_answer(r, a, read.rest);
 }
 
@@ -182,11 +207,11 @@ static bool ask_destination(struct route *r) {
 }
 
 static bool serve(struct loop *l, struct route *r) {
-    struct event *in, *out;
-    in = event_new(loop_base(l), r->datagrams, EV_READ | EV_PERSIST, on_datagram, r);
-    out = event_new(loop_base(l), r->proxy, EV_READ | EV_PERSIST, on_answer, r);
-    return in && out && evutil_make_socket_nonblocking(r->datagrams) == 0 &&
-           evutil_make_socket_nonblocking(r->proxy) == 0 && event_add(in, NULL) == 0 &&
+    r->in = event_new(loop_base(l), r->datagrams, EV_READ | EV_PERSIST, on_datagram, r);
+    r->pause = event_new(loop_base(l), -1, 0, on_pause_over, r);
+    struct event *out = event_new(loop_base(l), r->proxy, EV_READ | EV_PERSIST, on_answer, r);
+    return r->in && r->pause && out && evutil_make_socket_nonblocking(r->datagrams) == 0 &&
+           evutil_make_socket_nonblocking(r->proxy) == 0 && event_add(r->in, NULL) == 0 &&
            event_add(out, NULL) == 0;
 }
 
@@ -230,7 +255,7 @@ int courier_start(const struct role_args *args, struct proxy_listener *listeners
     size_t n = 0;
     pid_t self = getpid();
     for (size_t i = 0; i < args->listeners; i++)
-        n += listeners[i].way == WAY_DNS_UDP;
+        n += way_is_carried(listeners[i].way);
     *courier = 0;
     if (n == 0)
         return 0;
@@ -240,13 +265,15 @@ int courier_start(const struct role_args *args, struct proxy_listener *listeners
     n = 0;
     for (size_t i = 0; i < args->listeners; i++) {
         int pair[2];
-        if (listeners[i].way != WAY_DNS_UDP)
+        if (!way_is_carried(listeners[i].way))
             continue;
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
             /* This proxy will not start: its end closes the rest. */
             free(routes);
             return ERR_SYSTEM;
         }
+        routes[n].only_tells = listeners[i].way == WAY_UNREACHABLE;
+        routes[n].left = AT_ONCE;
         routes[n].datagrams = listeners[i].fd;
         routes[n++].proxy = pair[1];
         listeners[i].fd = pair[0];

@@ -6,6 +6,9 @@
  * answer, once each, those who asked. Takes: datagrams, as bytes that mean nothing to it, and what proxy answers.
  * Never: looks into a datagram, sends to somebody who did not ask, outlives its proxy.
  *
+ * Of a socket of WAY_UNREACHABLE, which tells of datagrams that were refused, it carries the beginnings of so many packets as
+ * are worth a record, and no answers.
+ *
  * One channel (AF_UNIX, SOCK_SEQPACKET) for each socket:
  *   courier to proxy  u32 cookie, block peer, block the address that was asked, the datagram
  *   proxy to courier  u32 cookie, the answer
@@ -24,7 +27,7 @@ enum {
 };
 
 /*
- * Starts one, if one of the listeners is WAY_DNS_UDP, whose fd becomes our end of the channel. Before threads,
+ * Starts one, if one of the listeners is of a way that is carried, whose fd becomes our end of the channel. Before threads,
  * and before rights_enter. *courier: its process, 0: none is needed. ERR_SYSTEM.
  */
 MUST_USE int courier_start(const struct role_args *args, struct proxy_listener *listeners,

@@ -146,7 +146,7 @@ struct door *door_new(struct proxy *p, const struct proxy_listener *listeners, s
         return NULL;
     d->proxy = p;
     for (size_t i = 0; i < n; i++) {
-        if (listeners[i].way == WAY_DNS_UDP)
+        if (way_is_carried(listeners[i].way))
             continue;
         struct entrance *at = &d->at[d->n++];
         int fd = listeners[i].fd;

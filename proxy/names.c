@@ -2,11 +2,13 @@
 
 #include "base/log.h"
 #include "http/dns_query.h"
+#include "http/unreachable.h"
 #include "policy/admission.h"
 #include "policy/authority.h"
 #include "proxy/courier.h"
 #include "proxy/say.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -29,6 +31,7 @@ struct asking {
 /* One socket of UDP, behind its courier. */
 struct carried {
     struct names *names;
+    enum way_in way;
     const struct admission *admission;
     struct event *event;
 };
@@ -177,6 +180,23 @@ static bool is_let_in(const struct carried *c, struct view peer) {
     return admission_judge(c->admission, &who) == ADMITTED;
 }
 
+static void put_end(const struct address *a, uint16_t port, char out[LANE_ADDRESS_MAX]) {
+    char text[ADDRESS_TEXT_SIZE];
+    address_format(a, text);
+    snprintf(out, LANE_ADDRESS_MAX, a->family == 4 ? "%s:%u" : "[%s]:%u", text, port);
+}
+
+/* What was meant for a server of its own the sandbox knows without us. */
+static void tell_refused(struct proxy *p, struct view packet) {
+    char peer[LANE_ADDRESS_MAX], meant[LANE_ADDRESS_MAX];
+    struct unreachable u;
+    if (unreachable_read(packet, &u) != 0 || address_classify(&u.to) == ADDRESS_LOOPBACK)
+        return;
+    put_end(&u.from, u.from_port, peer);
+    put_end(&u.to, u.to_port, meant);
+    say_refused_datagram(p, view_str(peer), view_str(meant));
+}
+
 static bool take_datagram(const struct carried *c, int fd) {
     struct proxy *p = c->names->proxy;
     uint8_t packet[COURIER_PACKET_MAX];
@@ -191,6 +211,10 @@ static bool take_datagram(const struct carried *c, int fd) {
     struct reader r = reader_of(view_of(packet, (size_t)n));
     uint32_t cookie = read_u32(&r);
     struct view peer = read_block(&r, LANE_ADDRESS_MAX), meant = read_block(&r, LANE_ADDRESS_MAX);
+    if (c->way == WAY_UNREACHABLE) {
+        tell_refused(p, r.bad ? VIEW("") : r.rest);
+        return true;
+    }
     struct asking *a = r.bad ? NULL : ask(p, r.rest, peer, meant, is_let_in(c, peer));
     if (a) {
         a->fd = fd;
@@ -239,10 +263,11 @@ struct names *names_new(struct proxy *p, const struct proxy_listener *listeners,
         return NULL;
     n->proxy = p;
     for (size_t i = 0; i < n_listeners; i++) {
-        if (listeners[i].way != WAY_DNS_UDP)
+        if (!way_is_carried(listeners[i].way))
             continue;
         struct carried *c = &n->couriers[n->n];
-        *c = (struct carried){.names = n, .admission = listeners[i].admission};
+        *c = (struct carried){
+            .names = n, .way = listeners[i].way, .admission = listeners[i].admission};
         struct event *e =
             event_new(loop_base(p->loop), listeners[i].fd, EV_READ | EV_PERSIST, on_datagram, c);
         if (!e || evutil_make_socket_nonblocking(listeners[i].fd) != 0 || event_add(e, NULL) != 0) {

@@ -1,6 +1,7 @@
 /*
  * The DNS door: queries over TCP from clients and over UDP from a courier, read here, answered by egress, which knows
- * what this sandbox may know. Nothing is asked of any other server.
+ * what this sandbox may know. Nothing is asked of any other server. And datagrams to other servers, which the sandbox's own kernel
+ * has refused, are told to egress.
  */
 #ifndef PROXY_NAMES_H
 #define PROXY_NAMES_H
@@ -8,7 +9,7 @@
 #include "proxy/client.h"
 #include "proxy/proxy.h"
 
-/* Of the listeners those that are WAY_DNS_UDP, which stay the caller's. NULL when out of memory. */
+/* Of the listeners those of a way that is carried, which stay the caller's. NULL when out of memory. */
 struct names *names_new(struct proxy *p, const struct proxy_listener *listeners, size_t n);
 void names_free(struct names *n);
 

@@ -283,7 +283,7 @@ static bool find_listeners(const struct role_args *args, struct proxy_listener *
         return false;
     for (int i = 0; i < args->listeners; i++) {
         int way = view_is_empty(ways) ? WAY_EXPLICIT : ways.p[i] - '0';
-        if (way < WAY_EXPLICIT || way > WAY_DNS_TCP)
+        if (way < WAY_EXPLICIT || way > WAY_LAST)
             return false;
         bool last = i + 1 == args->listeners;
         if (args->admit && (view_find(admit, ';') == admit.n) != last)

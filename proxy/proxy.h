@@ -30,7 +30,7 @@ struct admission;
 struct proxy;
 
 struct proxy_listener {
-    int fd; /* WAY_DNS_UDP: our end of a courier's channel (proxy/courier.h) */
+    int fd; /* of a way that is carried: our end of a courier's channel (proxy/courier.h) */
     enum way_in way;
     const struct admission *admission; /* policy/admission.h; NULL: everybody. Borrowed */
 };

@@ -95,6 +95,13 @@ void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct 
     channel_end(p->lane);
 }
 
+void say_refused_datagram(struct proxy *p, struct view peer, struct view meant) {
+    struct buf *b = channel_begin(p->lane, LANE_DATAGRAM, 0, 0);
+    buf_put_block(b, peer);
+    buf_put_block(b, meant);
+    channel_end(p->lane);
+}
+
 /* ---- exchanges ---- */
 
 /* The head without Proxy-Authorization, which is for us and not for the upstream. */

@@ -8,6 +8,7 @@
 #include "run/network.h"
 #include "run/probe_self.h"
 #include "run/refusal.h"
+#include "run/refused.h"
 #include "run/say.h"
 #include "run/signals.h"
 #include "run/talk.h"
@@ -37,8 +38,8 @@ static int enter_namespaces(const struct inner_caller *caller) {
 static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller) {
     if (enter_namespaces(caller) != 0 || files_enter(plan) != 0 || confine_command() != 0)
         _exit(RUN_FAILED);
-    close_range(STDERR_FILENO + 1, ~0U, 0);
-    if (probe_self(plan) != 0)
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (probe_self(plan) != 0 || refused_hear() != 0)
         _exit(RUN_FAILED);
     sigprocmask(SIG_SETMASK, &caller->signals, NULL);
     run_execute(plan->argv);

@@ -3,6 +3,7 @@
 #include "base/attach.h"
 #include "run/capture.h"
 #include "run/netlink.h"
+#include "run/refused.h"
 #include "run/say.h"
 
 #include <arpa/inet.h>
@@ -131,6 +132,8 @@ static const struct listener {
     {WAY_DNS_UDP, AF_INET6, 53},
     {WAY_DNS_TCP, AF_INET, 53},
     {WAY_DNS_TCP, AF_INET6, 53},
+    {WAY_UNREACHABLE, AF_INET, 0},
+    {WAY_UNREACHABLE, AF_INET6, 0},
 };
 
 uint8_t network_kind(size_t i) {
@@ -173,6 +176,8 @@ static int stand_in(int type) {
 
 int network_listen(size_t i) {
     const struct listener *l = &listeners[i];
+    if (l->way == WAY_UNREACHABLE)
+        return refused_open(l->family);
     int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
     int fd = socket(l->family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 && errno == EAFNOSUPPORT)

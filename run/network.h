@@ -17,7 +17,7 @@ enum { RUN_PROXY_PORT = 3128 };
 int network_up(void);
 
 /* Where a sandbox is listened to, in the order of a table: a port, and what for (enum way_in of base/way_in.h). */
-enum { NETWORK_LISTENERS = 11 };
+enum { NETWORK_LISTENERS = 13 };
 uint8_t network_kind(size_t i);
 /*
  * The listening socket, in this namespace, or -1 after saying why not. Where the kernel has no IPv6, those of it are of

@@ -25,6 +25,20 @@ static const char fix_target[] = "a firewall that rejects instead of dropping ma
 
 /* ---- addresses ---- */
 
+const char *const probe_nowhere[PROBE_NOWHERE] = {"192.0.2.1", "198.51.100.1", "2001:db8::1"};
+
+bool probe_is_nowhere(struct view end) {
+    struct authority a;
+    char text[ADDRESS_TEXT_SIZE];
+    if (authority_parse(end, 0, &a, NULL) != 0 || a.kind != HOST_ADDRESS)
+        return false;
+    address_format(&a.address, text);
+    for (size_t i = 0; i < PROBE_NOWHERE; i++)
+        if (strcmp(text, probe_nowhere[i]) == 0)
+            return true;
+    return false;
+}
+
 bool endpoint_of(const char *address, uint16_t port, struct endpoint *out) {
     struct sockaddr_in *four = (struct sockaddr_in *)&out->address;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&out->address;

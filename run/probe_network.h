@@ -23,6 +23,12 @@ bool endpoint_of(const char *address, uint16_t port, struct endpoint *out);
 /* A connected stream of the endpoint, which does not block, or -1 with errno; ETIMEDOUT: nobody answered in time. */
 int endpoint_connect(const struct endpoint *e, int wait_ms);
 
+/* Addresses of documentation (RFC 5737, RFC 3849), where nobody is. */
+enum { PROBE_NOWHERE = 3 };
+extern const char *const probe_nowhere[PROBE_NOWHERE];
+/* Whether "address:port" is one of them. */
+bool probe_is_nowhere(struct view end);
+
 /* "tcp": contained when nobody takes the connection, or exeat does. */
 void probe_tcp(const struct probe *p, const char *address, uint16_t port);
 /* "udp", on port 443 "quic": contained when the kernel refuses. */

@@ -8,7 +8,7 @@ import socket
 import struct
 import time
 
-from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, DNS_UDP, Attached, Refusal, connect, ended, in_child, receive, request, send
+from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, in_child, receive, request, send
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
 from place import Report, need_root, read_all, wait_for
 
@@ -292,6 +292,7 @@ def nonsense_is_refused_and_leaves_nothing_behind(place):
             (request("a", [EXPLICIT], n=2), [tcp, tcp], "malformed"), (request("a", [EXPLICIT] * 33), [tcp] * 33, "malformed"),
             (request("a", []), [], "no listening socket"), (request("a", [TRANSPARENT]), [udp], "no listening socket"),
             (request("a", [DNS_UDP]), [tcp], "no listening socket"), (request("a", [0]), [tcp], "no listeners of such a kind"),
+            (request("a", [UNREACHABLE]), [tcp], "no listening socket"), (request("a", [UNREACHABLE]), [udp], "no listening socket"),
             (request("a", [9]), [tcp], "no listeners of such a kind"), (request("a", [EXPLICIT]), [udp], "no listening socket"),
             (request("a", [EXPLICIT]), [plain], "no listening socket"), (request("a", [EXPLICIT]), [packet], "no listening socket"),
             (request("a" * 65, [EXPLICIT]), [tcp], "malformed"), (request("", [EXPLICIT]), [tcp], "no sandbox"),

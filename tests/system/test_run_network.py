@@ -8,6 +8,7 @@ import shutil
 import socket
 import ssl
 import subprocess
+import time
 
 from helpers import SECRET, answer
 from place import Skip
@@ -73,6 +74,44 @@ def ct_13_ct_14_without_the_variables_ports_of_loopback_and_of_udp_are_refused_a
     for word, (end, milliseconds) in found.items():
         assert end == "ConnectionRefusedError" and milliseconds < 100, (word, end, milliseconds)
     assert scene.place.upstream.connections == 0
+
+
+FLOOD = """
+import socket, sys, time
+s, end, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 1, 0
+while time.monotonic() < end:
+    try:
+        s.sendto(b'x', ('198.51.100.9', 10000 + n % 5000))
+        n += 1
+    except OSError:
+        pass
+print(n)
+time.sleep(0.5)
+"""
+
+
+def datagrams_that_are_refused_are_recorded_once_for_each_destination_and_minute(scene):
+    """The launcher's own probes are not among them, nor what is meant for the sandbox itself."""
+    log = scene.file("datagrams.jsonl")
+    words = ["udp/8.8.8.8/443", "udp/8.8.8.8/443", "udp/2001:db8:1::9/3478", "udp/169.254.169.254/80", "udp/127.0.0.53/5353", "udp/::1/5353",
+             "udp/8.8.8.8/443"]
+    scene.output("env", "-i", "sh", "-c", '"$@"; sleep 0.5', "sh", PYTHON, "-c", CONNECT, *words, options=["--log", log])
+    with open(log) as f:
+        records = [r for r in map(json.loads, f) if r.get("door") == "udp"]
+    os.unlink(log)
+    assert sorted(r["meant"] for r in records) == ["169.254.169.254:80", "8.8.8.8:443", "[2001:db8:1::9]:3478"], records
+    assert all((r["verdict"], r["reason"], r["sandbox"]) == ("deny", "protocol_not_allowed", "a") and r["client"] for r in records), records
+
+
+def a_flood_of_datagrams_makes_few_records(scene):
+    log = scene.file("flood.jsonl")
+    begin = time.monotonic()
+    sent = int(scene.output(PYTHON, "-c", FLOOD, options=["--log", log]))
+    took = time.monotonic() - begin
+    with open(log) as f:
+        n = sum(r.get("door") == "udp" for r in map(json.loads, f))
+    os.unlink(log)
+    assert sent > 5000 and 16 <= n <= 160 * (took + 1), (sent, n, took)
 
 
 # A client that knows of no proxy: what it asks, the status that it gets, and the reason.

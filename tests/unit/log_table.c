@@ -286,20 +286,21 @@ static void the_doctors_tries_are_counted(void **state) {
              "}",
         T(2) ",\"kind\":\"outcome\",\"id\":\"e\",\"status\":200}",
         T(3) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"port_not_allowed\"" ECHO "}",
-        T(4) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\"" NAME
-             "}"};
+        T(4) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\"" NAME "}",
+        T(5) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"protocol_not_allowed\","
+             "\"door\":\"udp\",\"sandbox\":\"one\",\"meant\":\"[2001:db8::1]:443\"}"};
     static const struct {
         struct log_filter filter;
         bool late;
         size_t rows;
         const char *told;
     } cases[] = {
-        {{.sandbox = NULL}, false, 0, "3 more"},
-        {{.denied = true}, false, 0, "2 more"},
-        {{.all = true}, false, 3, NULL},
-        {{.denied = true, .all = true}, false, 2, NULL},
+        {{.sandbox = NULL}, false, 0, "4 more"},
+        {{.denied = true}, false, 0, "3 more"},
+        {{.all = true}, false, 4, NULL},
+        {{.denied = true, .all = true}, false, 3, NULL},
         {{.host = "internal"}, false, 2, NULL},
-        {{.sandbox = NULL}, true, 3, NULL}, /* there is no end at which they could be told */
+        {{.sandbox = NULL}, true, 4, NULL}, /* there is no end at which they could be told */
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -330,7 +331,11 @@ static void what_only_looks_like_the_doctors_is_shown(void **state) {
              "\"door\":\"dns\",\"host\":\"0a1b2c3d4e5x.exeat-doctor.invalid\"}",
         T(6) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"host_not_allowed\","
              "\"door\":\"dns\",\"host\":\"more.0a1b2c3d4e5f.exeat-doctor.invalid\"}",
-        T(7) ",\"kind\":\"event\",\"event\":\"leaf_minted\"" ECHO "}"};
+        T(7) ",\"kind\":\"event\",\"event\":\"leaf_minted\"" ECHO "}",
+        T(8) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"protocol_not_allowed\","
+             "\"door\":\"udp\",\"meant\":\"192.0.2.2:443\"}",
+        T(9) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"protocol_not_allowed\","
+             "\"door\":\"transparent\",\"meant\":\"192.0.2.1:443\"}"};
     struct printed p;
     (void)state;
     begin(&p, NULL, false, false);
@@ -339,6 +344,8 @@ static void what_only_looks_like_the_doctors_is_shown(void **state) {
     log_table_end(p.table);
     fflush(p.out);
     assert_int_equal(count_lines(p.text), 1 + sizeof lines / sizeof *lines);
+    assert_non_null(
+        strstr(p.text, "192.0.2.2:443\n")); /* in the place of a host that nobody said */
     end(&p);
 }
 

@@ -1,10 +1,12 @@
 #include "http/anchors.h"
 
+#include "base/openssl_memory.h"
 #include "http/tls_library.h"
 
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 #include <stdlib.h>
 
 struct anchor {
@@ -101,11 +103,26 @@ static void anchors_free(struct anchors *a) {
 
 /* ---- the store's questions ---- */
 
-static X509 *certificate_of(struct anchor *a, X509_STORE *store) {
+/*
+ * Its extensions are looked at here: those that OpenSSL could not read for want of memory it would take for wrong as long as the
+ * certificate is there.
+ */
+static X509 *read_certificate(const struct anchor *a) {
     const unsigned char *p = a->der;
+    unsigned long refused = openssl_memory_refused();
+    X509 *x = tls_library_certificate(&p, a->n);
+    if (x)
+        (void)X509_check_purpose(x, -1, 0);
+    if (openssl_memory_refused() == refused)
+        return x;
+    X509_free(x);
+    return NULL;
+}
+
+static X509 *certificate_of(struct anchor *a, X509_STORE *store) {
     if (a->certificate)
         return a->certificate;
-    X509 *x = tls_library_certificate(&p, a->n);
+    X509 *x = read_certificate(a);
     if (x && !X509_STORE_add_cert(store, x)) {
         X509_free(x);
         x = NULL;

@@ -72,7 +72,7 @@ struct tls *tls_accept(struct tls_server *s, int fd, const struct tls_leaf *leaf
  * security level 2, server authentication, never the CN, no partial wildcards, at most
  * max_chain certificates sent by the peer, ALPN http/1.1 or none. A certificate that a stapled
  * OCSP answer says is revoked fails, and so does one that must be stapled and is not; other
- * revocation is not checked, and nothing is fetched. anchors is not needed after the call. NULL when no certificate could be read.
+ * revocation is not checked, and nothing is fetched. anchors is not needed after the call. NULL when no certificate could be read, or memory ran out.
  */
 struct tls_client *tls_client_new(struct view anchors, unsigned max_chain);
 void tls_client_free(struct tls_client *c);

@@ -104,13 +104,15 @@ static bool set_up(struct tls_client *c, struct view anchors) {
                c->ctx, "ECDHE+AESGCM+AES128:ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES");
 }
 
+/* A suite, a group or an anchor that there was no memory for would be missing as long as the client is there. */
 struct tls_client *tls_client_new(struct view anchors, unsigned max_chain) {
+    unsigned long refused = openssl_memory_refused();
     struct tls_client *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
     c->ctx = stream_context(TLS_client_method());
     c->max_chain = max_chain;
-    if (set_up(c, anchors))
+    if (set_up(c, anchors) && openssl_memory_refused() == refused)
         return c;
     tls_client_free(c);
     return NULL;

@@ -1,5 +1,7 @@
 #include "http/tls_library.h"
 
+#include "base/openssl_memory.h"
+
 #include <openssl/core_dispatch.h>
 #include <openssl/core_names.h>
 #include <openssl/provider.h>
@@ -110,7 +112,12 @@ OSSL_LIB_CTX *tls_library(void) {
     return made;
 }
 
+/* A key that could not be decoded for want of memory would be none as long as the certificate is there. */
 X509 *tls_library_certificate(const unsigned char **p, long n) {
+    unsigned long refused = openssl_memory_refused();
     X509 *x = X509_new_ex(tls_library(), NULL);
-    return x ? d2i_X509(&x, p, n) : NULL;
+    if (x && d2i_X509(&x, p, n) && openssl_memory_refused() == refused)
+        return x;
+    X509_free(x);
+    return NULL;
 }

@@ -14,7 +14,7 @@ OSSL_LIB_CTX *tls_library(void);
 
 /*
  * The certificate (DER) at *p, of which at most n bytes are looked at; *p is moved behind it. A key of another kind than those above
- * is none: what needs it fails. Owned by the caller; NULL, with OpenSSL's errors, when it is none.
+ * is none: what needs it fails. Owned by the caller; NULL, with OpenSSL's errors, when it is none, or there was no memory for all of it.
  */
 X509 *tls_library_certificate(const unsigned char **p, long n);
 

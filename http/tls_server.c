@@ -1,6 +1,7 @@
 #include "http/tls_stream.h"
 
 #include "base/digest.h"
+#include "base/openssl_memory.h"
 #include "http/tls_library.h"
 
 #include <limits.h>
@@ -62,13 +63,14 @@ static SSL_CTX *server_context(void) {
 }
 
 struct tls_server *tls_server_new(void) {
+    unsigned long refused = openssl_memory_refused();
     struct tls_server *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     s->ctx = server_context();
     s->key = s->ctx ? EVP_PKEY_Q_keygen(tls_library(), NULL, "EC", "P-256") : NULL;
     int n = s->key ? i2d_PUBKEY(s->key, &s->public_key) : -1;
-    if (n <= 0) {
+    if (n <= 0 || openssl_memory_refused() != refused) {
         tls_server_free(s);
         return NULL;
     }

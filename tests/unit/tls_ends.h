@@ -162,8 +162,8 @@ __attribute__((unused)) static void server_identity(struct peer *p) {
 
 /* ---- set-up ---- */
 
-/* A leaf for our server, by the authority that our client trusts. */
-static struct tls_leaf *our_leaf(long seconds) {
+/* A leaf for our server, and the authority that our client trusts, which signed it. */
+static void put_leaf(struct buf *der, struct buf *chain, long seconds) {
     struct view spki = tls_server_public_key(server);
     const uint8_t *p = spki.p;
     EVP_PKEY *key = d2i_PUBKEY(NULL, &p, (long)spki.n);
@@ -174,17 +174,21 @@ static struct tls_leaf *our_leaf(long seconds) {
                      .from = -60,
                      .to = seconds};
     struct certificate c = certificate_make(&w);
+    put_der(der, &c);
+    put_der(chain, &middle);
+    certificate_free(&c);
+    EVP_PKEY_free(key);
+}
+
+static struct tls_leaf *our_leaf(long seconds) {
     struct buf der, chain;
     buf_init(&der, 65536);
     buf_init(&chain, 65536);
-    put_der(&der, &c);
-    put_der(&chain, &middle);
+    put_leaf(&der, &chain, seconds);
     struct tls_leaf *l = tls_leaf_new(buf_view(&der), buf_view(&chain));
     assert_non_null(l);
     buf_free(&der);
     buf_free(&chain);
-    certificate_free(&c);
-    EVP_PKEY_free(key);
     return l;
 }
 

@@ -116,6 +116,22 @@ static struct sweep sweep_over(const struct certificate *c, int version, bool on
     return s;
 }
 
+/* One handshake with the peer, of which the allocation after `left` fails. */
+static enum tls_result meet_short(const struct peer *ready, long left, bool *failed) {
+    struct peer p = *ready;
+    int fd[2];
+    make_pair(fd);
+    peer_start(&p, fd[1]);
+    SSL_set_accept_state(p.ssl);
+    struct tls *t = tls_connect(client, fd[0], NAME, NO_ADDRESS, NULL, NULL);
+    assert_non_null(t);
+    enum tls_result r = shake_short(t, &p, left, failed);
+    tls_free(t);
+    SSL_free(p.ssl);
+    close_pair(fd);
+    return r;
+}
+
 static void test_rx_a_connection_is_made_whole_or_not_at_all(void **state) {
     (void)state;
     unsigned long refused;
@@ -185,12 +201,96 @@ static void test_tu_05_a_revocation_is_not_passed_over_for_want_of_memory(void *
     certificate_free(&c);
 }
 
+/* What OpenSSL could not read of a certificate that is kept it would not read again. */
+static void test_rx_an_anchor_is_good_again_when_there_is_memory(void **state) {
+    (void)state;
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct tls_client *others = client;
+    struct peer p;
+    bool failed = true, none;
+    make_server(&p, &c, TLS1_3_VERSION);
+    only_one = true;
+    for (long n = 0; failed && n < SWEEP_MAX; n += 3) {
+        client = tls_client_new(buf_view(&anchors), MAX_CHAIN);
+        assert_non_null(client);
+        meet_short(&p, n, &failed);
+        assert_int_equal(meet_short(&p, NEVER, &none), TLS_DONE);
+        tls_client_free(client);
+    }
+    assert_false(failed);
+    client = others;
+    peer_free(&p);
+    certificate_free(&c);
+}
+
+static void test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none(void **state) {
+    (void)state;
+    struct certificate c =
+        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct tls_client *others = client;
+    struct peer p;
+    bool none;
+    unsigned long refused;
+    long n = 0;
+    make_server(&p, &c, TLS1_3_VERSION);
+    only_one = true;
+    do {
+        refused = openssl_memory_refused();
+        until_failure = n++;
+        client = tls_client_new(buf_view(&anchors), MAX_CHAIN);
+        until_failure = NEVER;
+        assert_int_equal(client == NULL, openssl_memory_refused() != refused);
+        assert_true(!client || meet_short(&p, NEVER, &none) == TLS_DONE);
+        tls_client_free(client);
+    } while (openssl_memory_refused() != refused);
+    assert_true(n > 100);
+    client = others;
+    peer_free(&p);
+    certificate_free(&c);
+}
+
+static bool serves(const struct tls_leaf *l) {
+    struct ends e;
+    make_pair(e.fd);
+    e.c = tls_connect(client, e.fd[0], NAME, NO_ADDRESS, NULL, NULL);
+    e.s = tls_accept(server, e.fd[1], l, NAME, NO_ADDRESS);
+    bool served = e.s && shake(e.c, e.s);
+    close_ends(&e);
+    return served;
+}
+
+static void test_rx_a_leaf_is_read_whole_or_not_at_all(void **state) {
+    (void)state;
+    struct buf der, chain;
+    unsigned long refused;
+    long n = 0;
+    buf_init(&der, 65536);
+    buf_init(&chain, 65536);
+    put_leaf(&der, &chain, DAY);
+    only_one = true;
+    do {
+        refused = openssl_memory_refused();
+        until_failure = n++;
+        struct tls_leaf *l = tls_leaf_new(buf_view(&der), buf_view(&chain));
+        until_failure = NEVER;
+        assert_true(!l || serves(l));
+        tls_leaf_free(l);
+    } while (openssl_memory_refused() != refused || n == 1);
+    assert_true(n > 100);
+    buf_free(&der);
+    buf_free(&chain);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rx_a_connection_is_made_whole_or_not_at_all),
         cmocka_unit_test(test_rx_a_good_upstream_is_never_blamed_for_our_want_of_memory),
         cmocka_unit_test(test_rx_no_upstream_is_believed_for_our_want_of_memory),
         cmocka_unit_test(test_tu_05_a_revocation_is_not_passed_over_for_want_of_memory),
+        cmocka_unit_test(test_rx_an_anchor_is_good_again_when_there_is_memory),
+        cmocka_unit_test(test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none),
+        cmocka_unit_test(test_rx_a_leaf_is_read_whole_or_not_at_all),
     };
     if (openssl_memory_start() != 0)
         return 1;

@@ -34,6 +34,12 @@ static struct {
     uint8_t bytes[FETCH_SIZE];
 } fetched;
 
+static enum tls_result fail_as(struct tls *t, enum tls_result how, const char *error) {
+    t->failure = how;
+    t->error = error;
+    return how;
+}
+
 /* ---- the BIO: a descriptor, with bytes in front that were read before ---- */
 
 static bool set_first(struct tls *t, struct view first) {
@@ -76,7 +82,7 @@ static int take_fetched(struct tls *t, char *p, int size) {
 static void make_place(void) {
     struct tls *owner = fetched.of;
     if (owner && !set_first(owner, fetched_of(owner)))
-        stream_fail(owner, "out of memory");
+        (void)fail_as(owner, TLS_NO_MEMORY, no_memory);
     fetched.of = NULL;
 }
 
@@ -249,12 +255,6 @@ static void begin(void) {
 
 static bool is_short(void) {
     return openssl_memory_refused() != refused_before;
-}
-
-static enum tls_result fail_as(struct tls *t, enum tls_result how, const char *error) {
-    t->failure = how;
-    t->error = error;
-    return how;
 }
 
 enum tls_result stream_fail(struct tls *t, const char *error) {

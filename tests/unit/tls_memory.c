@@ -250,6 +250,40 @@ static void test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none(void *
     certificate_free(&c);
 }
 
+/* What a connection has fetched and has no memory to keep when another one reads, whose allocation after `left` fails. */
+static enum tls_result read_after_another(long left) {
+    struct ends a, b;
+    uint8_t got[16];
+    size_t n;
+    open_ends(&a, NAME, NULL);
+    open_ends(&b, NAME, NULL);
+    assert_true(shake(a.c, a.s) && shake(b.c, b.s));
+    assert_int_equal(tls_write(a.s, VIEW("one"), &n), TLS_DONE);
+    assert_int_equal(tls_write(a.s, VIEW("two"), &n), TLS_DONE);
+    assert_int_equal(tls_write(b.s, VIEW("red"), &n), TLS_DONE);
+    assert_int_equal(tls_read(a.c, got, sizeof got, &n), TLS_DONE);
+    until_failure = left;
+    (void)tls_read(b.c, got, sizeof got, &n);
+    until_failure = NEVER;
+    enum tls_result r = tls_read(a.c, got, sizeof got, &n);
+    assert_true(r != TLS_DONE || view_equal(view_of(got, n), VIEW("two")));
+    close_ends(&a);
+    close_ends(&b);
+    return r;
+}
+
+static void test_rx_what_was_fetched_and_could_not_be_kept_is_our_want_of_memory(void **state) {
+    (void)state;
+    int lost = 0;
+    only_one = true;
+    for (long n = 0; n < 8; n++) {
+        enum tls_result r = read_after_another(n);
+        assert_true(r == TLS_DONE || r == TLS_NO_MEMORY);
+        lost += r == TLS_NO_MEMORY;
+    }
+    assert_int_equal(lost, 1);
+}
+
 static bool serves(const struct tls_leaf *l) {
     struct ends e;
     make_pair(e.fd);
@@ -288,6 +322,7 @@ int main(void) {
         cmocka_unit_test(test_rx_a_good_upstream_is_never_blamed_for_our_want_of_memory),
         cmocka_unit_test(test_rx_no_upstream_is_believed_for_our_want_of_memory),
         cmocka_unit_test(test_tu_05_a_revocation_is_not_passed_over_for_want_of_memory),
+        cmocka_unit_test(test_rx_what_was_fetched_and_could_not_be_kept_is_our_want_of_memory),
         cmocka_unit_test(test_rx_an_anchor_is_good_again_when_there_is_memory),
         cmocka_unit_test(test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none),
         cmocka_unit_test(test_rx_a_leaf_is_read_whole_or_not_at_all),

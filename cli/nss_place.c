@@ -14,13 +14,13 @@ static bool is_users(int fd) {
     return flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* False: there is no folder, but a link or nothing. */
+/* False: there is no folder, but a link or nothing. Nobody is waited for: a sandbox can lock what it sees. */
 static bool folder_make(struct nss_folder *f) {
     bool made = mkdir(f->path, 0700) == 0;
     int fd = made || errno == EEXIST
                  ? open(f->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
                  : -1;
-    if (fd >= 0 && (made || !is_users(fd)) && flock(fd, LOCK_SH) == 0)
+    if (fd >= 0 && (made || !is_users(fd)) && flock(fd, LOCK_SH | LOCK_NB) == 0)
         f->fd = fd;
     else if (fd >= 0)
         close(fd);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`exeat run`: what rights a command has left, and which files it sees."""
+import fcntl
 import os
 import re
 import shutil
@@ -118,6 +119,21 @@ def an_nss_database_of_the_sandbox_trusts_us(scene):
             scene.write("home/.pki/nssdb/own.txt", "")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def a_lock_on_the_folder_of_it_keeps_nobody_waiting(scene):
+    """A sandbox sees the user's own ~/.pki and can lock it."""
+    if not os.access("/usr/bin/certutil", os.X_OK):
+        raise Skip("there is no certutil (libnss3-tools)")
+    folder = scene.make(os.path.join(scene.home, ".pki"))
+    locked = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        assert scene.output("echo", "runs") == "runs\n"
+        assert os.path.isdir(folder)
+    finally:
+        os.close(locked)
+        shutil.rmtree(folder)
 
 
 def an_nss_database_covers_nothing_that_a_link_leads_to(scene):

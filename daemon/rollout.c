@@ -214,9 +214,26 @@ static void in_use(struct parent *p) {
     rollout_begin(p);
 }
 
+/*
+ * As long as others answer it is the machine that is slow, but not without end: that would be a veto as well. Each half, to read a
+ * generation and to use it, has its time.
+ */
+static void wait_for_the_late(struct parent *p) {
+    struct timeval late = {LATE_SECONDS, 0};
+    if (p->rollout.running &&
+        clock_mono() - p->rollout.begun < LATEST_SECONDS * UINT64_C(1000000000))
+        event_add(p->rollout.late, &late);
+}
+
+static void wait_anew(struct parent *p) {
+    p->rollout.begun = clock_mono();
+    wait_for_the_late(p);
+}
+
 static void commit(struct parent *p) {
     uint32_t number = p->rollout.number;
     p->rollout.committed = true;
+    wait_anew(p);
     buf_reset(&p->base);
     buf_put(&p->base, buf_view(&p->rollout.base));
     p->limits = p->rollout.limits;
@@ -288,14 +305,6 @@ static void on_late(evutil_socket_t fd, short what, void *ctx) {
     check_complete(p);
 }
 
-/* As long as others answer it is the machine that is slow, but not without end: that would be a veto as well. */
-static void wait_for_the_late(struct parent *p) {
-    struct timeval late = {LATE_SECONDS, 0};
-    if (p->rollout.running &&
-        clock_mono() - p->rollout.begun < LATEST_SECONDS * UINT64_C(1000000000))
-        event_add(p->rollout.late, &late);
-}
-
 /* The first generation waits for everybody; later ones for whoever is up. */
 static bool may_begin(const struct parent *p) {
     if (p->stopping || !p->has_registry || (buf_len(&p->base) == 0 && buf_len(&p->candidate) == 0))
@@ -356,8 +365,7 @@ void rollout_begin(struct parent *p) {
     if (!r->late)
         r->late = event_new(loop_base(p->loop), -1, 0, on_late, p);
     r->running = true;
-    r->begun = clock_mono();
-    wait_for_the_late(p);
+    wait_anew(p);
     r->number++;
     for (struct process *of = p->processes; of; of = of->next)
         if (takes_part(of, r->number))
@@ -437,8 +445,9 @@ int rollout_ready(struct process *of, uint32_t number) {
 
 int rollout_confirmed(struct process *of, uint32_t number) {
     if (number == of->generation) {
+        if (of->confirming)
+            wait_for_the_late(of->parent);
         of->confirming = false;
-        wait_for_the_late(of->parent);
         if (of->role == ROLE_EGRESS)
             commit_proxy(of->parent, of->lane);
         if (of->role == ROLE_PROXY)

@@ -97,7 +97,7 @@ struct rollout {
     struct event *gather;    /* while it waits for sandboxes that are attached in the same moment */
     bool gathered;           /* it has waited long enough */
     struct event *late;
-    uint64_t begun; /* monotonic nanoseconds */
+    uint64_t begun; /* monotonic nanoseconds; this half of it */
 };
 
 struct parent {

@@ -1,0 +1,160 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "daemon/process.h"
+#include "daemon/rollout.h"
+#include "policy/bundle.h"
+
+#include <event2/event.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const uint64_t SECOND = 1000000000, LONG_AGO = 61 * SECOND;
+
+static int nothing(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    (void)ch;
+    (void)m;
+    return 0;
+}
+
+static void on_closed(void *ctx, struct channel *ch, int why) {
+    (void)ctx;
+    (void)ch;
+    fail_msg("%d", why);
+}
+
+/* A parent whose shared roles are up and use generation 1; what it sends them is read by nobody. */
+struct world {
+    struct parent parent;
+    struct process *broker, *dialer;
+    int others[2];
+};
+
+static struct process *add(struct world *w, enum role role, int *other) {
+    static const struct channel_rule rules[] = {{1, 0, 0, nothing, "nothing"}};
+    int fds[2];
+    struct process *of = process_add(&w->parent, role, 0);
+    assert_non_null(of);
+    assert_int_equal(channel_pair(fds), 0);
+    of->channel = channel_new(w->parent.loop, fds[0], rules, 1, 0, on_closed, w);
+    of->state = PROCESS_UP;
+    of->generation = 1;
+    *other = fds[1];
+    return of;
+}
+
+static void put_base(struct buf *out) {
+    struct bundle b = {.policy_text = VIEW("sandbox a { }")};
+    limits_default(&b.limits);
+    buf_put_block(out, VIEW(""));
+    bundle_write(&b, out);
+}
+
+static int setup(void **state) {
+    struct world *w = calloc(1, sizeof *w);
+    struct parent *p = &w->parent;
+    p->loop = loop_new();
+    p->text = -1;
+    p->generation = p->rollout.number = 1;
+    buf_init(&p->base, 1 << 20);
+    buf_init(&p->candidate, 1 << 20);
+    buf_init(&p->registry, 1 << 20);
+    buf_init(&p->rollout.base, 1 << 20);
+    put_base(&p->base);
+    w->broker = add(w, ROLE_BROKER, &w->others[0]);
+    w->dialer = add(w, ROLE_DIALER, &w->others[1]);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state) {
+    struct world *w = *state;
+    struct parent *p = &w->parent;
+    while (p->processes) {
+        p->processes->state = PROCESS_DOWN;
+        process_free(p->processes);
+    }
+    close(w->others[0]);
+    close(w->others[1]);
+    event_free(p->rollout.late);
+    close(p->text);
+    buf_free(&p->base);
+    buf_free(&p->candidate);
+    buf_free(&p->registry);
+    buf_free(&p->rollout.base);
+    loop_free(p->loop);
+    free(w);
+    return 0;
+}
+
+/* When it is that whoever is silent is started anew; 0: never. */
+static uint64_t limit(const struct world *w) {
+    struct timeval at;
+    return event_pending(w->parent.rollout.late, EV_TIMEOUT, &at)
+               ? (uint64_t)at.tv_sec * 1000000 + (uint64_t)at.tv_usec
+               : 0;
+}
+
+static void begin(struct world *w) {
+    rollout_registry(&w->parent, 1, VIEW(""));
+    assert_true(w->parent.rollout.running);
+    assert_int_equal(w->parent.rollout.number, 2);
+}
+
+/* All have read it, the last of them very late. */
+static void commit_late(struct world *w) {
+    begin(w);
+    assert_int_equal(rollout_ready(w->broker, 2), 0);
+    w->parent.rollout.begun -= LONG_AGO;
+    event_del(w->parent.rollout.late); /* as it is once it has struck */
+    assert_int_equal(rollout_ready(w->dialer, 2), 0);
+    assert_true(w->parent.rollout.committed);
+}
+
+static void who_does_not_use_it_has_no_veto_however_long_reading_it_took(void **state) {
+    struct world *w = *state;
+    commit_late(w);
+    assert_true(limit(w) > 0);
+    assert_int_equal(rollout_confirmed(w->broker, 2), 0);
+    assert_true(w->parent.rollout.running && limit(w) > 0);
+}
+
+/* Otherwise one that is silent and one that talks could hold a generation up for a minute. */
+static void who_says_twice_that_he_uses_it_buys_nobody_time(void **state) {
+    struct world *w = *state;
+    commit_late(w);
+    assert_int_equal(rollout_confirmed(w->broker, 2), 0);
+    uint64_t before = limit(w);
+    usleep(30000); /* its clock is a coarse one */
+    assert_int_equal(rollout_confirmed(w->broker, 2), 0);
+    assert_int_equal(limit(w), before);
+}
+
+/* Nor one that says again that he uses the generation before it. */
+static void who_speaks_of_another_generation_buys_nobody_time(void **state) {
+    struct world *w = *state;
+    begin(w);
+    uint64_t before = limit(w);
+    usleep(30000); /* its clock is a coarse one */
+    assert_int_equal(rollout_confirmed(w->broker, 1), 0);
+    assert_int_equal(rollout_ready(w->broker, 1), 0);
+    assert_int_equal(limit(w), before);
+    assert_false(w->parent.rollout.committed);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            who_does_not_use_it_has_no_veto_however_long_reading_it_took, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_says_twice_that_he_uses_it_buys_nobody_time, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_speaks_of_another_generation_buys_nobody_time, setup,
+                                        teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,9 +1,9 @@
 #include "base/client_key.h"
 
 #include "base/openssl_memory.h"
-#include "base/secret.h"
 
 #include <openssl/core_names.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <string.h>
@@ -76,13 +76,12 @@ struct evp_pkey_st *client_key_new(struct ossl_lib_ctx_st *library, struct evp_p
     size_t n = client_key_size(public_key);
     if (n == 0 || digits.n != 2 * n)
         return NULL;
-    uint8_t *number = secret_alloc(n);
-    if (!number)
-        return NULL;
     openssl_memory_into_arena(true);
-    EVP_PKEY *key =
-        hex_decode(digits, number, n) == 0 ? pair_new(library, public_key, number, n) : NULL;
+    uint8_t *number = OPENSSL_zalloc(n); /* so that its want of room is counted as well */
+    EVP_PKEY *key = number && hex_decode(digits, number, n) == 0
+                        ? pair_new(library, public_key, number, n)
+                        : NULL;
     openssl_memory_into_arena(false);
-    secret_free(number);
+    OPENSSL_clear_free(number, n);
     return key;
 }

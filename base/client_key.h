@@ -19,8 +19,8 @@ struct ossl_lib_ctx_st;
 size_t client_key_size(const struct evp_pkey_st *public_key);
 /*
  * library: that of whoever signs with the key (NULL: OpenSSL's default one), since OpenSSL copies a key of another one.
- * digits: in the arena. NULL: they are not the key of this public one; or no memory. To be freed by EVP_PKEY_free.
- * openssl_memory_start was called.
+ * digits: in the arena. NULL: they are not the key of this public one; or no memory, which openssl_memory_refused
+ * counts. To be freed by EVP_PKEY_free. openssl_memory_start was called.
  */
 struct evp_pkey_st *client_key_new(struct ossl_lib_ctx_st *library, struct evp_pkey_st *public_key,
                                    struct view digits);

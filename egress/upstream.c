@@ -323,7 +323,12 @@ static void handshake(struct upstream *u);
 static void on_certificate(void *ctx, const struct lent_certificate *c) {
     struct upstream *u = ctx;
     char digits[2 * DIGEST_SIZE + 1];
-    if (tls_show_certificate(u->tls, c->chain, c->digits) != 0) {
+    int result = tls_show_certificate(u->tls, c->chain, c->digits);
+    if (result == ERR_MEMORY) {
+        fail(u, REASON_TOO_MANY, VIEW("memory"));
+        return;
+    }
+    if (result != 0) {
         fail(u, REASON_CERTIFICATE_UNAVAILABLE, VIEW("the key is not that of the certificate"));
         return;
     }

@@ -307,6 +307,7 @@ static int add_above(SSL *ssl, const uint8_t *p, const uint8_t *end) {
 
 int tls_show_certificate(struct tls *t, struct view chain, struct view digits) {
     const uint8_t *p = chain.p, *end = p + chain.n;
+    unsigned long refused = openssl_memory_refused();
     X509 *own = tls_library_certificate(&p, (long)chain.n);
     EVP_PKEY *key = own ? client_key_new(tls_library(), X509_get0_pubkey(own), digits) : NULL;
     int result =
@@ -315,6 +316,8 @@ int tls_show_certificate(struct tls *t, struct view chain, struct view digits) {
             : ERR_BAD;
     EVP_PKEY_free(key);
     X509_free(own);
+    if (openssl_memory_refused() != refused)
+        result = ERR_MEMORY;
     t->shows = result == 0;
     if (!t->shows)
         SSL_certs_clear(t->ssl);

@@ -420,6 +420,19 @@ static int accept_any(int good, X509_STORE_CTX *ctx) {
     return 1;
 }
 
+/* With an arena that others have filled. */
+static int show_without_room(struct tls *t, struct view chain, struct view digits) {
+    static void *taken[1 << 17];
+    size_t n = 0;
+    for (size_t size = 1 << 20; size >= 16; size /= 2)
+        while (n < COUNT(taken) && (taken[n] = secret_alloc(size)))
+            n++;
+    int result = tls_show_certificate(t, chain, digits);
+    while (n > 0)
+        secret_free(taken[--n]);
+    return result;
+}
+
 /* What the client makes of an upstream that demands a certificate and takes these signatures. */
 static enum tls_result show_to(const char *signatures, int version, const char **error) {
     struct certificate own = certificate_make(&(struct wish){.cn = "us", .eku = "clientAuth"});
@@ -449,6 +462,7 @@ static enum tls_result show_to(const char *signatures, int version, const char *
     assert_true(tls_was_asked(t));
     assert_int_equal(tls_handshake(t), TLS_WANT_CERTIFICATE);
     assert_int_equal(tls_show_certificate(t, buf_view(&chain), view_str(digits + 2)), ERR_BAD);
+    assert_int_equal(show_without_room(t, buf_view(&chain), view_str(digits)), ERR_MEMORY);
     assert_int_equal(tls_show_certificate(t, buf_view(&chain), view_str(digits)), 0);
     r = shake_with_peer(t, &p);
     *error = r == TLS_FAILED ? tls_error(t) : "";

@@ -117,7 +117,7 @@ unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzi
 soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
 	@python3 tests/soak/soak.py --build $(B) --time $(TIME) $(ARGS)
 
-.PHONY: interop garden clients-table node
+.PHONY: interop garden clients-table clients node agents uv reqwest okhttp
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)
 	@python3 tests/run.py --build $(B) --only interop --show
 
@@ -127,9 +127,24 @@ garden: all ## the same bytes through exeat to the servers that are installed (d
 clients-table: all ## the same, and docs/clients.md from what they did; every client must be there
 	@EXEAT_BUILD=$(abspath $(B)) python3 tests/interop/test_clients.py --write docs/clients.md
 
-node: ## for the interop tests: a Node.js whose fetch heeds proxy variables, and others of its kind, below build, by npm
-	@test -d build/node/node_modules/yarn || npm install --silent --no-save --no-audit --no-fund --prefix build/node \
-	  node@24 axios@1 deno@2 bun@1 pnpm@9 yarn@1
+clients: node uv reqwest okhttp agents ## for the interop tests: clients from the registries of npm, Python, Rust and Java, below build
+
+node: # Node.js 24, whose fetch heeds proxy variables, others of its kind, and libraries
+	@test -d build/node/node_modules/playwright-core || npm install --silent --no-save --no-audit --no-fund --prefix build/node \
+	  node@24 axios@1 deno@2 bun@1 pnpm@9 yarn@1 @yarnpkg/cli-dist@4 got@14 undici@7 undici-8@npm:undici@8 @grpc/grpc-js@1 playwright-core@1
+
+agents: # the older Codex is half the size
+	@test -d build/agents/node_modules/@google || npm install --silent --no-save --no-audit --no-fund --prefix build/agents \
+	  @anthropic-ai/claude-code@2 @openai/codex@0.130 @google/gemini-cli@0.61
+
+uv:
+	@test -x build/python/bin/uv || python3 -m pip install --quiet --target build/python uv
+
+reqwest:
+	@mkdir -p build && cp -r tests/interop/programs/reqwest build && cargo build --quiet --manifest-path build/reqwest/Cargo.toml
+
+okhttp:
+	@test -d build/okhttp || mvn -q -B -f tests/interop/programs/okhttp/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/okhttp
 
 .PHONY: openapi
 openapi: ## descriptions of well-known APIs for tests/system/test_import.py, below build, by npm

@@ -25,7 +25,8 @@ for extra in "$@"; do
                        python3-httpx python3-aiohttp python3-pip httpie aria2
                        iodine dns2tcp ptunnel-ng proxytunnel httptunnel corkscrew
                        $(missing_command node nodejs npm npm go golang-go)" ;;
-    interop-all) packages="$packages chromium libnss3-tools awscli gh r-base-core python3-grpcio
+    interop-all) packages="$packages chromium libnss3-tools awscli gh r-base-core python3-grpcio python3-h2 python3-boto3 azure-cli skopeo
+                           subversion apache2-bin libapache2-mod-svn dnf dnf-plugins-core composer ruby-bundler pipx python3-poetry
                        $(missing_command kubectl kubernetes-client javac default-jdk-headless mvn maven cargo cargo)" ;;
     soak) packages="$packages util-linux slowhttptest" ;;
     garden) packages="$packages lighttpd-mod-openssl gunicorn python3-uvicorn python3-h11 python3-httptools python3-aiohttp

@@ -1,6 +1,6 @@
 """
-Clients that are told nothing: in `exeat run`, as an ordinary user and with an exeatd of their own, with all of its variables unset. What is left
-is that their connections and DNS are captured, and what is shown in place of the system's roots.
+Clients in `exeat run`, as an ordinary user and with an exeatd of their own. Captured: with all of its variables unset, so that what is left
+is that their connections and DNS are captured, and what is shown in place of the system's roots. Both: with its variables as well.
 """
 import json
 import os
@@ -9,21 +9,24 @@ import subprocess
 import tempfile
 import threading
 
-from world import GIT_SECRET, SECRET, Sandbox, Skip
+from world import Sandbox, Skip
 
 ORDINARY = 65534
 PYTHON = "/usr/bin/python3"
 
-# Inside: nothing of the environment stays but what is said before "--"; placeholders take the places of their variables' names in braces.
+# Inside: nothing of the environment stays but what is said before "--", unless KEEP is said first; placeholders take the places of their
+# variables' names in braces.
 ENTER = """
 import os, sys
+keep = sys.argv[1] == "KEEP"
 def fill(word):
-    for name in ("DEMO_KEY", "GIT_KEY"):
-        word = word.replace("{%s}" % name, os.environ[name])
+    for name, value in os.environ.items():
+        if name.endswith("_KEY"):
+            word = word.replace("{%s}" % name, value)
     return word
-words = [fill(word) for word in sys.argv[1:]]
+words = [fill(word) for word in sys.argv[1 + keep:]]
 cut = words.index("--")
-env = dict(word.split("=", 1) for word in words[:cut])
+env = dict(os.environ if keep else {}, **dict(word.split("=", 1) for word in words[:cut]))
 os.environ["PATH"] = env["PATH"]
 os.execvpe(words[cut + 1], words[cut + 1:], env)
 """
@@ -44,13 +47,13 @@ class CapturedSandbox(Sandbox):
         if user:
             subprocess.run(["chown", "-R", "%d:%d" % (user, user), self.work], check=True)
         return {"args": [*self.way.launcher, "--sandbox", sandbox, "--log", os.path.join(self.work, "trail.jsonl"), "--",
-                         PYTHON, "-c", ENTER, *said, "--", *command], "cwd": self.work,
-                "env": {"PATH": os.environ["PATH"], "HOME": self.work, "DEMO_KEY": SECRET, "GIT_KEY": GIT_SECRET},
+                         PYTHON, "-c", ENTER, *self.way.keep, *said, "--", *command], "cwd": self.work,
+                "env": {"PATH": os.environ["PATH"], "HOME": self.work, **self.way.world.secrets},
                 **({"user": user, "group": user, "extra_groups": []} if user else {})}
 
 
 class Captured:
-    name = "captured"
+    name, keep = "captured", ()
 
     def __init__(self, world):
         if world.address == "127.0.0.1":
@@ -60,9 +63,9 @@ class Captured:
         self.bringing = threading.Lock()
         for name in ("exeat", "exeatd"):
             shutil.copy(os.path.join(world.place.build, name), self.visible)
-        shutil.copy(world.place.ca.pem, os.path.join(self.visible, "upstream.pem"))
+        self.upstream_roots = shutil.copy(world.place.ca.pem, os.path.join(self.visible, "upstream.pem"))
         self.launcher = [os.path.join(self.visible, "exeat"), "run", "--policy", self.write("policy", world.place.fill(world.place.policy_text)),
-                         "--settings", self.write("settings", "trust file %s\n" % os.path.join(self.visible, "upstream.pem")
+                         "--settings", self.write("settings", "trust file %s\n" % self.upstream_roots
                                                   + world.place.config_text)]
 
     def close(self):
@@ -83,7 +86,7 @@ class Captured:
 
     def bring(self, folder):
         """A copy of it, since there may be nothing inside of the place where it is."""
-        copy = os.path.join(self.visible, os.path.basename(folder))
+        copy = os.path.join(self.visible, "of-" + os.path.basename(folder))
         with self.bringing:
             if not os.path.exists(copy):
                 shutil.copytree(folder, copy, symlinks=True, copy_function=link_or_copy)
@@ -107,3 +110,15 @@ class Captured:
         with open(os.path.join(box.work, "trail.jsonl")) as f:
             records = [json.loads(line) for line in f]
         return any(r.get("verdict") == "deny" and facts.items() <= r.items() for r in records)
+
+
+class Both(Captured):
+    """What `exeat run` is without any ado. It shares the folder of one that is captured."""
+
+    name, keep = "both", ("KEEP",)
+
+    def __init__(self, captured):
+        self.__dict__.update(captured.__dict__)
+
+    def close(self):
+        pass

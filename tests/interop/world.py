@@ -1,9 +1,10 @@
-"""One exeat for all clients, the servers behind it, and what it takes to run a client in one of two ways (WAYS).
+"""One exeat for all clients, the servers behind it, and what it takes to run a client in one of its ways (Told; Captured and Both in captured.py).
 
 As root everything is at port 443, of loopback addresses of its own, so that it is also found by clients that are captured.
 """
 import os
 import random
+import re
 import shutil
 import socket
 import subprocess
@@ -13,8 +14,10 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "system"))
 
 import registries  # noqa: E402
+from agent_apis import Anthropic, Gemini, OpenAi  # noqa: E402
 from helpers import SECRET, resident, small_place  # noqa: E402
 from place import Listener, Report, Skip  # noqa: E402, F401
+from programs_as_servers import GrpcServer, SvnServer  # noqa: E402
 from servers import Api, Elsewhere, GitCgi, Server  # noqa: E402
 
 GIT_SECRET = "ghp-like-9aB8cD7eF6gH5iJ4kL3mN2oP1qR0"
@@ -33,7 +36,7 @@ service elsewhere {
     host elsewhere.allowed.test
     port {port}
     range 127.0.0.0/8
-    operation read { GET /** }
+    operation every { GET PUT /** }
 }
 service git {
     host git.allowed.test
@@ -49,9 +52,36 @@ service registries {
     range 127.0.0.0/8
     operation read { GET HEAD /** }
 }
-sandbox own { grant api all; grant elsewhere all; grant git all; grant registries all }
+service grpc {
+    host grpc.allowed.test
+    port {grpc_port}
+    range 127.0.0.0/8
+    tls splice at most 16M
+}
+service svn {
+    host svn.allowed.test
+    port {svn_port}
+    range 127.0.0.0/8
+    operation every { * /** }
+}
+sandbox own {
+    grant api all; grant elsewhere all; grant git all; grant registries all; grant grpc all; grant svn all
+    grant anthropic messages; grant openai responses; grant gemini generate
+}
 sandbox shared { grant api all; grant elsewhere all; grant git all; grant registries all }
 """
+
+# Those of the makers of agents: a service that exeat ships, its host, and what answers there.
+AGENTS = {"anthropic": ("api.anthropic.com", Anthropic), "openai": ("api.openai.com", OpenAi),
+          "gemini": ("generativelanguage.googleapis.com", Gemini)}
+SECRETS = {"demo-key": (SECRET, "sk-demo-"), "git-key": (GIT_SECRET, None),
+           **{name + "-key": ("%s-real-%s" % (name, SECRET), None) for name in AGENTS}}
+
+
+def shipped(name, host):
+    """A service as exeat ships it, but at a server of ours."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "policy", "services", name + ".policy")) as f:
+        return re.sub(r"(host +%s\n)" % re.escape(host), r"\1    port {port}\n    range 127.0.0.0/8\n", f.read())
 
 
 def own_address():
@@ -80,21 +110,29 @@ class Trap:
 class World:
     def __init__(self):
         names = {name: name + ".registry.test" for name in registries.REGISTRIES}
-        hosts = ("api.allowed.test", "elsewhere.allowed.test", "git.allowed.test", *names.values())
+        ours = ("api.allowed.test", "elsewhere.allowed.test", "git.allowed.test", *names.values())
+        hosts = (*ours, *(host for host, _ in AGENTS.values()))
         self.address, port = own_address()
-        self.place = small_place(POLICY % " ".join(names.values()), {"own": "sandbox own", "shared": "shared shared"},
-                                 sandboxes=(), hosts=hosts, values={"port": 0},
-                                 config="".join("host %s %s\n" % (host, self.address) for host in hosts),
-                                 secrets={"demo-key": (SECRET, "sk-demo-"), "git-key": (GIT_SECRET, None)})
+        self.grpc, self.svn = GrpcServer(*own_address()), SvnServer(*own_address())
+        policy = POLICY % " ".join(names.values()) + "".join(shipped(name, host) for name, (host, _) in AGENTS.items())
+        self.place = small_place(policy, {"own": "sandbox own", "shared": "shared shared"},
+                                 sandboxes=(), hosts=hosts, values={"port": 0, "grpc_port": self.grpc.port, "svn_port": self.svn.port},
+                                 config="".join("host %s %s\n" % (host, self.address) for host in hosts)
+                                 + "".join("host %s %s\n" % (one.host, one.address) for one in (self.grpc, self.svn)),
+                                 secrets=SECRETS)
+        self.secrets = {name.upper().replace("-", "_"): value for name, (value, _) in SECRETS.items()}
         self.place.hosts = ()  # which would be at another address
+        self.grpc.place = self.svn.place = self.place
         server, self.trap = Server(*self.place.ca.leaf("clients", list(hosts)), port, self.address), Trap()
-        self.url = {host.split(".")[0]: "https://" + host + (":%d" % server.port if server.port != 443 else "") for host in hosts}
+        self.url = {host.split(".")[0]: "https://" + host + (":%d" % server.port if server.port != 443 else "") for host in ours}
         self.repositories = self.folder("repositories")
         self.api, self.elsewhere = Api(self.url["elsewhere"]), Elsewhere()
         self.git = GitCgi(self.repositories, GIT_SECRET)
         self.registry = {name: registries.Registry(make(self.url[name])) for name, make in registries.REGISTRIES.items()}
+        self.agents = {name: make() for name, (_, make) in AGENTS.items()}
         server.handlers = {"api.allowed.test": self.api, "elsewhere.allowed.test": self.elsewhere, "git.allowed.test": self.git,
-                           **{names[name]: registry for name, registry in self.registry.items()}}
+                           **{names[name]: registry for name, registry in self.registry.items()},
+                           **{host: self.agents[name] for name, (host, _) in AGENTS.items()}}
         self.place.values["port"] = server.port
         self.place.start()
         self.environment = {sandbox: self.print_environment(sandbox) for sandbox in ("own", "shared")}
@@ -114,6 +152,8 @@ class World:
 
     def close(self):
         self.memory.stop()
+        self.grpc.close()
+        self.svn.close()
         # Go's module cache is read-only.
         for top, folders, _ in os.walk(self.place.directory):
             for name in folders:
@@ -148,7 +188,7 @@ class Sandbox:
     """A folder of its own for one client. settings: what the client is told beyond its environment, by its user."""
 
     def __init__(self, way, name):
-        self.way, self.work = way, way.folder("work-" + name)
+        self.way, self.work = way, way.folder("work-%s-%s" % (name, way.name))
 
     def attempt(self, *command, seconds=180, **how):
         """How it ended, whatever that is."""
@@ -156,7 +196,7 @@ class Sandbox:
 
     def run(self, *command, **how):
         done = self.attempt(*command, **how)
-        assert done.returncode == 0, "%s: %d: %s%s" % (command[0], done.returncode, done.stdout[-4000:], done.stderr[-1200:])
+        assert done.returncode == 0, "%s: %d: %s%s" % (command[0], done.returncode, done.stderr[-4000:], done.stdout[-4000:])
         return done
 
     def start(self, *command, **how):
@@ -189,7 +229,7 @@ class Told:
     name = "environment"
 
     def __init__(self, world):
-        self.world = world
+        self.world, self.upstream_roots = world, world.place.ca.pem
 
     def close(self):
         pass

@@ -28,7 +28,7 @@ struct asker {
 struct route {
     int datagrams, proxy;
     bool only_tells; /* of what was refused: its packets are cut, few, and not answered */
-    int left;        /* of these, until the next pause */
+    int left;        /* of such packets, until the next pause */
     struct event *in, *pause;
     union end own;
     uint32_t last;
@@ -132,8 +132,10 @@ static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
         taken++;
     if (taken == 0)
         drop_errors(fd);
+    if (!r->only_tells)
+        return;
     r->left -= taken;
-    if (r->only_tells && r->left <= 0)
+    if (r->left <= 0)
         pause_route(r);
 }
 

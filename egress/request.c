@@ -245,13 +245,13 @@ void request_judge(struct exchange *ex) {
         ex->verdict = echo_judge(ex, elsewhere);
         return;
     }
-    if (policy_body_needs(p, &facts, &ex->needs)) {
+    if (!policy_judge_head(p, &facts, &ex->verdict, &ex->needs)) {
         facts.body = reading_facts(ex->reading, p, &ex->needs);
         ex->undecided = facts.body == NULL;
         if (facts.body)
             find_body_materials(ex, facts.body);
+        ex->verdict = policy_judge(p, &facts);
     }
-    ex->verdict = policy_judge(p, &facts);
     refuse_spliced(&ex->verdict);
     /* To whom a placeholder was issued is not known then, so it cannot be said to be a wrong one. */
     if (ex->generation->locked && ex->verdict.reason == REASON_PLACEHOLDER_WRONG_IDENTITY)

@@ -78,7 +78,11 @@ static void judge_body(const struct policy *p, const struct trial *t, struct vie
                                   .target = &target,
                                   .materials = &none};
         bool needed = policy_body_needs(p, &f, &needs);
-        bool before = policy_judge(p, &f).allow;
+        struct verdict head, whole = policy_judge(p, &f);
+        bool before = whole.allow;
+        must(policy_judge_head(p, &f, &head, &needs) == !needed);
+        must(needed || (head.reason == whole.reason && head.swaps == whole.swaps &&
+                        head.operation == whole.operation && head.at.line == whole.at.line));
         f.body = &body;
         bool after = policy_judge(p, &f).allow;
         must(needed || before == after);

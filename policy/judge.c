@@ -87,12 +87,12 @@ static bool precedes(struct position a, struct position b) {
 }
 
 /* The conditions of a line; *unsure: it would hold if what the body says is right. */
-static bool conditions_hold(const struct search *search, const struct rule *r, bool widely,
+static bool conditions_hold(struct search *search, const struct rule *r, bool widely,
                             bool *unsure) {
     *unsure = false;
     for (const struct condition *c = r->conditions; c; c = c->next) {
         if (search->needs && condition_wants_body(c, search->facts))
-            *unsure = true;
+            search->favoured = *unsure = true;
         else if (!condition_holds(c, r->conditions, search->facts, widely))
             return false;
     }
@@ -264,7 +264,7 @@ static bool is_too_large(struct search *search, const struct service *s) {
     if (!search->needs)
         return true;
     note_size(search, s->body_limit);
-    search->unsure = true;
+    search->favoured = search->unsure = true;
     return false;
 }
 
@@ -423,24 +423,45 @@ static bool may_hold_credential(const struct verdict *v, const struct request_fa
     return c != NULL;
 }
 
-bool body_needs_who(const struct policy *p, const struct who *who, const struct request_facts *f,
-                    struct body_needs *needs) {
+/* As body_needs_who; *v is the verdict in favour. */
+static bool needs_of(const struct policy *p, struct search *search, struct verdict *v) {
+    struct body_needs *needs = search->needs;
     *needs = (struct body_needs){0};
-    struct search search = {.who = who, .facts = f, .needs = needs};
-    struct verdict v = judge(p, &search);
-    bool unsure = search.unsure && (v.allow || is_about_credentials(&v));
-    bool holds = v.service && may_hold_credential(&v, f, unsure);
-    for (const struct credential *c = holds ? v.service->credentials : NULL; c; c = c->next)
+    *v = judge(p, search);
+    bool unsure = search->unsure && (v->allow || is_about_credentials(v));
+    bool holds = v->service && may_hold_credential(v, search->facts, unsure);
+    for (const struct credential *c = holds ? v->service->credentials : NULL; c; c = c->next)
         if (place_is_in_body(c->place.place))
             ask_for_pointer(needs, c->place.pointer);
     needs->credential = holds;
     bool content = needs->n_pointers > 0 || needs->graphql || needs->rpc;
-    needs->limit = content ? UINT64_MAX : search.sizes;
+    needs->limit = content ? UINT64_MAX : search->sizes;
     return unsure || holds;
+}
+
+bool body_needs_who(const struct policy *p, const struct who *who, const struct request_facts *f,
+                    struct body_needs *needs) {
+    struct search search = {.who = who, .facts = f, .needs = needs};
+    struct verdict v;
+    return needs_of(p, &search, &v);
 }
 
 bool policy_body_needs(const struct policy *p, const struct request_facts *f,
                        struct body_needs *needs) {
     struct who who;
     return who_find(p, f->sandbox, &who) && body_needs_who(p, &who, f, needs);
+}
+
+bool policy_judge_head(const struct policy *p, const struct request_facts *f, struct verdict *out,
+                       struct body_needs *needs) {
+    struct who who;
+    *out = refuse_near(REASON_UNKNOWN_SANDBOX, NULL);
+    if (!who_find(p, f->sandbox, &who))
+        return true;
+    struct search search = {.who = &who, .facts = f, .needs = needs};
+    if (needs_of(p, &search, out))
+        return false;
+    if (search.favoured)
+        *out = judge_who(p, &who, f);
+    return true;
 }

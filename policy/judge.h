@@ -24,6 +24,7 @@ struct search {
     struct choice any, granted, anonymous;
     const struct rule *never; /* the first in the text */
     bool unsure;              /* something was noted */
+    bool favoured;            /* needs was asked for: without it the verdict may be another */
     uint64_t sizes;           /* the greatest limit that a body's size is compared with */
 };
 

@@ -153,6 +153,12 @@ struct verdict policy_judge(const struct policy *p, const struct request_facts *
  */
 bool policy_body_needs(const struct policy *p, const struct request_facts *f,
                        struct body_needs *needs);
+/*
+ * Both at once, of a request without f->body, where most requests are judged once: *out is what policy_judge says, and false is
+ * that policy_body_needs is true; *out is nothing then.
+ */
+bool policy_judge_head(const struct policy *p, const struct request_facts *f, struct verdict *out,
+                       struct body_needs *needs);
 /* The JSON pointer (RFC 6901; `*` as a token stands for every member or item) with this index; empty beyond the last. */
 struct view policy_body_pointer(const struct policy *p, uint16_t index);
 

@@ -154,6 +154,39 @@ static void what_must_be_known_of_a_body_is_said(void **state) {
     policy_free(p);
 }
 
+static void what_is_settled_by_the_head_is_judged_as_without_a_body(void **state) {
+    (void)state;
+    struct policy *p = load(S "operation r { POST /v1 { body /model is a }; POST /o }\n"
+                              "operation not-granted { POST /z { body /z } } }\n"
+                              "sandbox s { grant a r }");
+    static const struct {
+        const char *path;
+        enum reason reason;
+    } cases[] = {
+        {"/o", REASON_ALLOWED},
+        {"/nowhere", REASON_OPERATION_NOT_ALLOWED},
+        /* In favour of it, its line would hold, and only the grant be missing. */
+        {"/z", REASON_OPERATION_NOT_ALLOWED},
+    };
+    struct body_needs needs;
+    struct verdict v;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct target t = {.path = view_str(cases[i].path)};
+        struct request_facts f = post(&t, NULL);
+        assert_true(policy_judge_head(p, &f, &v, &needs));
+        assert_int_equal(v.reason, cases[i].reason);
+        assert_int_equal(policy_judge(p, &f).reason, cases[i].reason);
+        f.sandbox = VIEW("nobody");
+        assert_true(policy_judge_head(p, &f, &v, &needs));
+        assert_int_equal(v.reason, REASON_UNKNOWN_SANDBOX);
+    }
+    struct target t = {.path = VIEW("/v1")};
+    struct request_facts f = post(&t, NULL);
+    assert_false(policy_judge_head(p, &f, &v, &needs));
+    assert_int_equal(needs.n_pointers, 1);
+    policy_free(p);
+}
+
 static void a_limit_of_bodies_judges_those_of_no_said_length_once_they_are_known(void **state) {
     (void)state;
     struct policy *p =
@@ -260,6 +293,7 @@ int main(void) {
         cmocka_unit_test(ap_04_sf_01_sf_07_a_body_is_judged_by_what_is_certain_of_it),
         cmocka_unit_test(numbers_are_one_if_all_of_their_digits_are),
         cmocka_unit_test(what_must_be_known_of_a_body_is_said),
+        cmocka_unit_test(what_is_settled_by_the_head_is_judged_as_without_a_body),
         cmocka_unit_test(a_limit_of_bodies_judges_those_of_no_said_length_once_they_are_known),
         cmocka_unit_test(ap_01_ap_03_protocols_are_judged_by_every_call),
         cmocka_unit_test(a_credential_can_stand_in_a_body),

@@ -484,8 +484,16 @@ static struct verdict judge(const struct policy *p, const struct test_request *q
     struct body_needs needs;
     /* What is final without the body is what the body cannot change. */
     f.body = NULL;
-    if (q->has_body && q->length > 0 && !policy_body_needs(p, &f, &needs))
-        assert_int_equal(policy_judge(p, &f).allow, v.allow);
+    struct verdict head, bare = policy_judge(p, &f);
+    bool needed = policy_body_needs(p, &f, &needs);
+    if (q->has_body && q->length > 0 && !needed)
+        assert_int_equal(bare.allow, v.allow);
+    assert_int_equal(policy_judge_head(p, &f, &head, &needs), !needed);
+    if (!needed) {
+        assert_int_equal(head.reason, bare.reason);
+        assert_ptr_equal(head.operation, bare.operation);
+        assert_int_equal(head.at.line, bare.at.line);
+    }
     buf_free(&path);
     return v;
 }

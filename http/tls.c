@@ -310,8 +310,20 @@ enum tls_result tls_handshake(struct tls *t) {
     return is_short() ? fail_as(t, TLS_NO_MEMORY, no_memory) : result;
 }
 
+/* Whether there is nothing to read, and OpenSSL could do nothing but find that out, which takes it longer than read(2). */
+static bool is_starved(struct tls *t) {
+    if (tls_pending(t) || SSL_in_init(t->ssl) || SSL_get_shutdown(t->ssl) != 0 ||
+        SSL_want(t->ssl) == SSL_WRITING)
+        return false;
+    return fetch(t) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
+}
+
 enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
     *n = 0;
+    if (t->failure)
+        return t->failure;
+    if (is_starved(t))
+        return TLS_WANT_READ;
     if (t->failure)
         return t->failure;
     begin();

@@ -2,11 +2,42 @@
 
 #include "base/secret.h"
 
+#include <malloc.h>
 #include <openssl/crypto.h>
 #include <stdlib.h>
 
 static bool into_arena; /* what is allocated now */
 static unsigned long refused;
+
+/*
+ * Buffers of records: each connection has one of a kind for the time of one read or write, and malloc takes its long way
+ * with memory of that size. The last that were given back are taken again.
+ */
+enum { RECORD_LEAST = 16 * 1024, RECORD_MOST = 20 * 1024, KEPT_MAX = 2 };
+
+static void *kept[KEPT_MAX];
+static size_t n_kept;
+
+static bool keep(void *p) {
+    if (n_kept == KEPT_MAX)
+        return false;
+    size_t n = malloc_usable_size(p);
+    if (n < RECORD_LEAST || n > RECORD_MOST)
+        return false;
+    kept[n_kept++] = p;
+    return true;
+}
+
+static void *take_kept(size_t n) {
+    if (n < RECORD_LEAST || n_kept == 0 || malloc_usable_size(kept[n_kept - 1]) < n)
+        return NULL;
+    return kept[--n_kept];
+}
+
+static void *allocate(size_t n) {
+    void *p = take_kept(n);
+    return p ? p : malloc(n);
+}
 
 static void *counted(void *p) {
     refused += !p;
@@ -18,7 +49,7 @@ static void *take(size_t n, const char *file, int line) {
     (void)line;
     if (n == 0)
         return NULL;
-    return counted(into_arena ? secret_alloc(n) : malloc(n));
+    return counted(into_arena ? secret_alloc(n) : allocate(n));
 }
 
 static void give(void *p, const char *file, int line) {
@@ -26,7 +57,7 @@ static void give(void *p, const char *file, int line) {
     (void)line;
     if (secret_owns(p))
         secret_free(p);
-    else
+    else if (!keep(p))
         free(p);
 }
 

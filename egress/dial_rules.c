@@ -32,6 +32,26 @@ static void choose_servers(struct dial_rules *r, const struct resolver_server *s
         r->servers[r->n_servers++] = system[i];
 }
 
+static int compare_hosts(const void *a, const void *b) {
+    const struct static_host *x = a, *y = b;
+    int order = view_compare(x->name, y->name);
+    return order != 0 ? order : (x->name.p > y->name.p) - (x->name.p < y->name.p);
+}
+
+static int read_hosts(struct dial_rules *r) {
+    struct static_host h;
+    size_t n = 0;
+    for (struct view rest = r->bundle.static_hosts; bundle_host(&rest, &h);)
+        n++;
+    r->hosts = calloc(n + 1, sizeof *r->hosts);
+    if (!r->hosts)
+        return ERR_MEMORY;
+    for (struct view rest = r->bundle.static_hosts; bundle_host(&rest, &h);)
+        r->hosts[r->n_hosts++] = h;
+    qsort(r->hosts, r->n_hosts, sizeof *r->hosts, compare_hosts);
+    return 0;
+}
+
 static int read_own(struct dial_rules *r) {
     int result = own_addresses_read(&r->own, r->bundle.own_addresses);
     for (size_t i = 0; result == 0 && i < r->n_servers; i++)
@@ -56,6 +76,8 @@ int dial_rules_new(uint32_t generation, struct view text, const struct resolver_
         result = read_own(r);
     }
     if (result == 0)
+        result = read_hosts(r);
+    if (result == 0)
         result = read_hop(r);
     if (result == 0)
         result = load_policy(r);
@@ -72,6 +94,7 @@ void dial_rules_free(struct dial_rules *r) {
         return;
     policy_free(r->policy);
     free(r->policy_file);
+    free(r->hosts);
     free(r);
 }
 
@@ -88,11 +111,17 @@ bool dial_rules_serve(const struct dial_rules *r, uint32_t lane, struct view san
 
 size_t dial_rules_static(const struct dial_rules *r, const char *host, struct address *out,
                          size_t max) {
-    struct static_host h;
-    size_t n = 0;
-    for (struct view rest = r->bundle.static_hosts; n < max && bundle_host(&rest, &h);)
-        if (view_equal(h.name, view_str(host)))
-            out[n++] = h.address;
+    struct view name = view_str(host);
+    size_t low = 0, high = r->n_hosts, n = 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (view_compare(r->hosts[middle].name, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; n < max && low < r->n_hosts && view_equal(r->hosts[low].name, name); low++)
+        out[n++] = r->hosts[low].address;
     return n;
 }
 

@@ -16,6 +16,8 @@ struct dial_rules {
     char *policy_file; /* its name, which the policy's positions point to */
     struct resolver_server servers[RESOLVERS_MAX]; /* whom to ask for names */
     size_t n_servers;
+    struct static_host *hosts; /* by name, those of one in the order of the text; owned */
+    size_t n_hosts;
     struct own_addresses own;
     bool has_hop; /* leave through an HTTP proxy */
     struct authority hop;

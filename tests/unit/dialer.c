@@ -399,6 +399,34 @@ static void a_static_host_stands_in_place_of_dns_and_is_vetted(void **state) {
     world_close(&w);
 }
 
+/* Eight lines for four names, of which each has two. */
+static void static_hosts_are_found_wherever_they_stand_in_the_order_of_their_lines(void **state) {
+    static const char *const names[] = {"m.test", "a.test", "zz.test", "aa.test"};
+    struct world w;
+    struct address got[4];
+    (void)state;
+    world_prepare(&w, dns_loopback, 8, 8);
+    for (uint8_t line = 0; line < 8; line++)
+        bundle_put_host(&w.hosts, &(struct static_host){view_str(names[line % 4]),
+                                                        {4, {127, 0, 0, (uint8_t)(9 - line)}}});
+    w.bundle.static_hosts = buf_view(&w.hosts);
+    use_generation(&w, 1);
+    struct dial_rules *rules;
+    assert_int_equal(dial_rules_new(1, buf_view(&w.texts[1]), NULL, 0, &rules), 0);
+    for (uint8_t i = 0; i < 4; i++) {
+        assert_int_equal(dial_rules_static(rules, names[i], got, 4), 2);
+        assert_int_equal(got[0].bytes[3], 9 - i);
+        assert_int_equal(got[1].bytes[3], 5 - i);
+        assert_int_equal(dial_rules_static(rules, names[i], got, 1), 1);
+        assert_int_equal(got[0].bytes[3], 9 - i);
+    }
+    assert_int_equal(dial_rules_static(rules, "a.tes", got, 4), 0);
+    assert_int_equal(dial_rules_static(rules, "zzz.test", got, 4), 0);
+    assert_int_equal(dial_rules_static(rules, "", got, 4), 0);
+    dial_rules_free(rules);
+    world_close(&w);
+}
+
 static void names_that_do_not_resolve(void **state) {
     dns_script *const scripts[] = {dns_nxdomain, dns_rest, dns_silence};
     (void)state;
@@ -585,6 +613,7 @@ int main(void) {
         cmocka_unit_test(ip_11_the_resolver_is_never_dialled),
         cmocka_unit_test(a_literal_needs_no_dns),
         cmocka_unit_test(a_static_host_stands_in_place_of_dns_and_is_vetted),
+        cmocka_unit_test(static_hosts_are_found_wherever_they_stand_in_the_order_of_their_lines),
         cmocka_unit_test(names_that_do_not_resolve),
         cmocka_unit_test(a_refused_connection_is_a_failure),
         cmocka_unit_test(another_generation_is_not_answered),

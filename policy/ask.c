@@ -56,7 +56,9 @@ static uint64_t reached_of(const struct policy *p, const struct who *who, size_t
 size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox) {
     struct who who;
     size_t n = 0;
-    for (size_t w = 0; who_find(p, sandbox, &who) && w < bit_words(p->n_credentials); w++)
+    if (!who_find(p, sandbox, &who))
+        return 0;
+    for (size_t w = 0; w < bit_words(p->n_credentials); w++)
         n += (size_t)__builtin_popcountll(reached_of(p, &who, w));
     return n;
 }

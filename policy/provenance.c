@@ -8,6 +8,10 @@
 
 #include <string.h>
 
+/* A view in a table: VIEW is no constant. */
+#define WORD(literal)                                                                              \
+    { (const uint8_t *)(literal), sizeof(literal) - 1 }
+
 /* ---- the list ---- */
 
 static void add(struct materials *m, struct material new) {
@@ -68,9 +72,11 @@ static bool is_token(struct view v) {
 }
 
 /* Schemes whose credentials prove the possession of a key, with parameters. */
-static const char *const proof_schemes[] = {
-    "aws",  "digest", "signature", "sharedkey", "sharedkeylite", "hawk", "mac",  "dpop",
-    "hoba", "mutual", "negotiate", "ntlm",      "vapid",         "oss",  "gnap", "concealed",
+static const struct view proof_schemes[] = {
+    WORD("aws"),           WORD("digest"), WORD("signature"), WORD("sharedkey"),
+    WORD("sharedkeylite"), WORD("hawk"),   WORD("mac"),       WORD("dpop"),
+    WORD("hoba"),          WORD("mutual"), WORD("negotiate"), WORD("ntlm"),
+    WORD("vapid"),         WORD("oss"),    WORD("gnap"),      WORD("concealed"),
 };
 
 static bool is_proof_scheme(struct view scheme) {
@@ -79,7 +85,7 @@ static bool is_proof_scheme(struct view scheme) {
         lower[i] = to_lower(scheme.p[i]);
     struct view v = view_of(lower, scheme.n);
     for (size_t i = 0; i < sizeof proof_schemes / sizeof proof_schemes[0]; i++)
-        if (view_equal(v, view_str(proof_schemes[i])))
+        if (view_equal(v, proof_schemes[i]))
             return true;
     return view_search(v, VIEW("hmac")) < v.n || view_starts(v, VIEW("aws4-")) ||
            view_starts(v, VIEW("scram-"));

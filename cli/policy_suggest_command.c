@@ -49,10 +49,12 @@ static bool same_rule(const struct wish *a, const struct wish *b) {
     return same_place(a, b) && view_equal(a->method, b->method) && view_equal(a->path, b->path);
 }
 
-/* Only what a rule can say exactly: a registered method, and a path without stars. */
+/* Only what a rule can say exactly: a registered method, a path without stars, and no address that is never dialled. */
 static bool can_be_said(const struct decision *d) {
     struct path_pattern pattern;
     const char *why;
+    if (d->authority.kind == HOST_ADDRESS && !address_is_one(&d->authority.address))
+        return false;
     return (method_bit(d->method) & methods_grantable()) != 0 && name_is_good(d->sandbox) &&
            view_find(d->path, '*') == d->path.n && view_find(d->path, '"') == d->path.n &&
            path_pattern_parse(d->path, false, &pattern, &why) == 0;
@@ -387,7 +389,7 @@ static int write_policy(const struct suggestion *s, bool json, const char *path,
     return err == 0 && !buf_ok(out) ? ERR_LIMIT : err;
 }
 
-/* What does not load is not given: a record may name an address that nobody may reach. */
+/* What does not load is not given. */
 static int give(const struct cli *cli, const struct suggestion *s, bool json, const char *path) {
     static struct policy_errors errors;
     const char *name = path ? path : "suggestion";

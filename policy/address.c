@@ -382,3 +382,8 @@ const char *address_class_name(enum address_class c) {
     };
     return names[c];
 }
+
+bool address_is_one(const struct address *a) {
+    enum address_class c = address_classify(a);
+    return c != ADDRESS_UNSPECIFIED && c != ADDRESS_MULTICAST && c != ADDRESS_BROADCAST;
+}

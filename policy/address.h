@@ -48,6 +48,8 @@ bool address_equal(const struct address *a, const struct address *b);
  * network's own NAT64 prefix cannot be known here.
  */
 enum address_class address_classify(const struct address *a);
+/* False: it is nobody's, or more than one's, and is never dialled whatever a policy says. */
+bool address_is_one(const struct address *a);
 /* Whether who dials a may arrive at `to`: it is that, or a form of IPv6 (as above) that carries it. */
 bool address_reaches(const struct address *a, const struct address *to);
 /* "loopback", "private", ... Static. */

@@ -112,14 +112,7 @@ static int read_port(void *source, struct lexer *l, const struct token *at) {
 static const char *range_fault(const struct range *r) {
     if (r->bits < (r->base.family == 4 ? 8 : 7))
         return "the range is too wide, its prefix has at least 8 bits (IPv6: 7)";
-    switch (address_classify(&r->base)) {
-    case ADDRESS_UNSPECIFIED:
-    case ADDRESS_MULTICAST:
-    case ADDRESS_BROADCAST:
-        return "such addresses are never dialled";
-    default:
-        return NULL;
-    }
+    return address_is_one(&r->base) ? NULL : "such addresses are never dialled";
 }
 
 static int read_range(void *source, struct lexer *l, const struct token *at) {

@@ -453,6 +453,7 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
         host, port = (host + ":443").split(":")[:2]
         log += record(reason="host_not_allowed", method=method, path="/" + path, host=host, port=int(port), scheme=scheme,
                       sandbox=sandbox)
+    log += record(reason="host_not_allowed", host="224.0.0.1") + record(reason="host_not_allowed", host="0.0.0.0")
     log += record(reason="foreign_credential") + record(reason="operation_not_allowed", path="/a/*") + record("allow")
     log += 2 * record(reason="host_not_allowed", method="CONNECT", host="tunnel.example.com", path="")
     for method in ("A", "AAAA"):
@@ -461,7 +462,7 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     place.write("log", log)
     code, out, err = place.policy("suggest", "log")
     assert (code, err) == (YES, ""), (code, out, err)
-    assert out.startswith("# 2 refusals left out") and out.count("operation ") == 3, out
+    assert out.startswith("# 4 refusals left out") and out.count("operation ") == 3, out
     assert "#     worker-1 to tunnel.example.com:443\n" in out and out.count("tunnel") == 1, out
     assert out.count("#     worker-1 to name.example.com\n") == 1 and "#     worker-1 to 192.0.2.8:25\n" in out, out
     place.write("p", out)

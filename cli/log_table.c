@@ -330,10 +330,11 @@ void log_table_end(struct log_table *t) {
         row_print(t, r);
     }
     if (t->counted > 0)
-        fprintf(t->out,
-                "%llu more to names that only exeat answers, as the doctor tries them (--all shows "
-                "them)\n",
-                (unsigned long long)t->counted);
+        fprintf(
+            t->out,
+            "%llu more of the kind that the doctor tries, to where nobody but exeat answers (--all "
+            "shows them)\n",
+            (unsigned long long)t->counted);
 }
 
 uint64_t log_table_matched(const struct log_table *t) {

@@ -89,7 +89,7 @@ def the_table_says_the_same_and_a_client_that_fails_gets_its_fix(t):
 def its_tries_are_counted_in_the_log_and_make_no_rules(t):
     assert t.findings
     shown, every = (t.raw([t.exeat, "log", "--denied", "--file", t.file("trail"), *more]).stdout.decode() for more in ([], ["--all"]))
-    number = re.match(r"(\d+) more to names that only exeat answers", shown.splitlines()[-1])
+    number = re.match(r"(\d+) more of the kind that the doctor tries", shown.splitlines()[-1])
     rows = max(shown.count("\n") - 2, 0)  # without a title and the number
     assert number and int(number.group(1)) + rows == every.count("\n") - 1, (shown, every)
     for name in ("echo.exeat.internal", ".exeat-doctor.invalid"):

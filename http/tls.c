@@ -324,8 +324,6 @@ enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
         return t->failure;
     if (is_starved(t))
         return TLS_WANT_READ;
-    if (t->failure)
-        return t->failure;
     begin();
     int returned = SSL_read_ex(t->ssl, p, size, n);
     return returned == 1 ? TLS_DONE : result_of(t, returned);

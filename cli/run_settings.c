@@ -65,7 +65,7 @@ int run_settings_check(const char *file, struct view text, size_t own) {
 void run_settings_quote(const char *file, const char *configuration, struct view said,
                         struct buf *out) {
     struct view name = view_str(configuration);
-    for (size_t at = view_search(said, name); at < said.n; at = view_search(said, name)) {
+    for (size_t at; *file && (at = view_search(said, name)) < said.n;) {
         buf_put(out, view_head(said, at));
         buf_put_str(out, file);
         said = view_skip(said, at + name.n);

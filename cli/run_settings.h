@@ -14,7 +14,7 @@ int run_settings_read(const char *file, struct buf *out);
  * each with the file's name and its place there.
  */
 int run_settings_check(const char *file, struct view text, size_t own);
-/* Appends what exeatd says of its configuration (a file of ours), with the user's file in its place. */
+/* Appends what exeatd says of its configuration (a file of ours), with the user's file, if there is one, in its place. */
 void run_settings_quote(const char *file, const char *configuration, struct view said,
                         struct buf *out);
 

@@ -5,14 +5,14 @@
 #ifndef CLI_NSS_PLACE_H
 #define CLI_NSS_PLACE_H
 
-#include <limits.h>
+#include <stdbool.h>
 
-/* A folder of ours, its lock held by everybody who uses it; fd -1: it is the user's own, or there is none. */
 struct nss_folder {
-    char path[PATH_MAX];
-    int fd;
+    int fd;    /* -1: there is none */
+    bool ours; /* its lock is held by all who use it */
 };
 
+/* The second is in the first: what their names lead to may change, as a sandbox sees them. */
 struct nss_place {
     struct nss_folder parent, place;
 };

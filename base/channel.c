@@ -16,7 +16,7 @@ enum {
     FDS_MAX = 16,       /* received and not yet claimed by a message */
     SENDING_MAX = 4096, /* waiting to be sent */
     /* A long body with its header, and nothing of the next message, which would have to be moved. */
-    READ_SIZE = 128 * 1024 + (int)CHANNEL_HEADER_SIZE,
+    READ_SIZE = 256 * 1024 + (int)CHANNEL_HEADER_SIZE,
     LONG_BODY = 16 * 1024,   /* is not gathered, but written at once */
     SECRET_SIZE = 32 * 1024, /* either buffer of a channel in the arena, which is small */
 };

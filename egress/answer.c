@@ -5,7 +5,12 @@
 
 #include <string.h>
 
-enum { READ_SIZE = 16 * 1024, DECODE_AHEAD = 16 * 1024, PLAIN_AHEAD = 64 * 1024 };
+enum {
+    READ_SIZE = 16 * 1024,
+    DECODE_AHEAD = 16 * 1024,
+    PLAIN_AHEAD = 64 * 1024,
+    PLAIN_PIECE = 64 * 1024
+};
 enum {
     NAME_LOOKED_AT = 1024,      /* a longer field name is taken out of a scanned answer */
     INTERIM_MAX = 8,            /* 1xx heads of one answer */
@@ -296,8 +301,7 @@ static void drain_plain(struct exchange *ex) {
         size_t may = credit_left(ex);
         if (may == 0 || is_crowded(ex))
             return;
-        struct view piece =
-            view_head(buf_view(&ex->plain), may < LANE_BODY_MAX / 2 ? may : LANE_BODY_MAX / 2);
+        struct view piece = view_head(buf_view(&ex->plain), may < PLAIN_PIECE ? may : PLAIN_PIECE);
         size_t n = piece.n;
         int result = pass_on(ex, piece, false);
         if (result != 0) {

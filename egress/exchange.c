@@ -111,6 +111,7 @@ static void exchange_free(struct exchange *ex) {
     inspection_free(ex->decoding);
     reading_free(ex->reading);
     tally_give(ex);
+    window_end(&ex->room, &l->windows_more);
     share_give(l, ex->share, SHARE_EXCHANGES);
     share_give(l, ex->connection, SHARE_CONNECTIONS);
     guard_stream_free(&ex->guard);
@@ -296,6 +297,7 @@ void exchange_decided(struct exchange *ex) {
 static void begin(struct exchange *ex) {
     struct lane *l = ex->lane;
     ex->credit = ex->window = (int64_t)lane_limit(l, LIMIT_WINDOW);
+    window_begin(&ex->room, (size_t)ex->window);
     ex->last_deadline = loop_now(l->loop) + lane_limit(l, LIMIT_REQUEST_TIME) * SECOND;
     set_deadline(ex);
     ex->state = EXCHANGE_WAITING;

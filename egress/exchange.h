@@ -21,6 +21,7 @@
 #include "egress/tally.h"
 #include "egress/trail.h"
 #include "egress/upstream.h"
+#include "egress/window.h"
 #include "http/message.h"
 #include "policy/placeholder.h"
 
@@ -87,7 +88,7 @@ struct exchange {
     /* bytes of body: received, handed to inspect for the scan, inspected, sent on */
     uint64_t body_received, body_offered, body_cleared, body_framed;
     size_t offered;        /* bytes of body that TLS has in part and not yet taken */
-    uint32_t credit_owed;  /* bytes framed and not yet given back to proxy as credit */
+    struct window room;    /* for the body, as proxy knows it */
     uint64_t credit_ahead; /* bytes given back before they were framed */
     bool invited;          /* a client that expects 100 was told to go on */
     bool body_ended, last_framed, send_failed, request_sent;

@@ -95,7 +95,8 @@ struct lane {
     size_t n_idle, n_upstreams;
 
     /* exchange.c */
-    bool crowded; /* some exchange waits for proxy's channel */
+    bool crowded;        /* some exchange waits for proxy's channel */
+    size_t windows_more; /* window.h */
     struct table exchanges;
     uint32_t last_exchange;
     struct exchange *spare;                            /* objects to be used again */

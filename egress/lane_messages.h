@@ -14,8 +14,8 @@
  * the ends of both directions, LANE_CLOSE or LANE_CUT.
  *
  * Flow: each direction of an exchange's body starts with LIMIT_WINDOW bytes of
- * credit; the receiver gives back with *_CREDIT what it has passed on. Likewise those of a spliced tunnel, with
- * LANE_RAW_TAKEN and LANE_RAW_CREDIT.
+ * credit; the receiver gives back with *_CREDIT what it has passed on. LANE_WINDOW says that there is more
+ * for a request from now on, or less again (egress/window.h). Likewise those of a spliced tunnel, with LANE_RAW_TAKEN and LANE_RAW_CREDIT.
  */
 #ifndef EGRESS_LANE_MESSAGES_H
 #define EGRESS_LANE_MESSAGES_H
@@ -24,7 +24,7 @@
 
 enum {
     LANE_HEAD_MAX = 300 * 1024, /* a head in binary form */
-    LANE_BODY_MAX = 128 * 1024, /* one piece */
+    LANE_BODY_MAX = 256 * 1024, /* one piece */
     LANE_TEXT_MAX = 4096,
     LANE_ADDRESS_MAX = 64, /* "address:port" as text */
 };
@@ -101,6 +101,7 @@ enum {
     LANE_RAW_TAKEN = 15,    /* id: tunnel, spliced. u32 bytes that were passed on. */
     /* id: question. u8 enum reply_code, u32 TTL, u8 n, n times u8 family and its 4 or 16 bytes; block why not. */
     LANE_FOUND = 16,
+    LANE_WINDOW = 17, /* id: exchange. u32 the window of its request from now on. */
 };
 
 #endif

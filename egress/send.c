@@ -14,8 +14,6 @@
 enum { WHOLE = 128 * 1024, WAIT_MS = 100, WIRE_SIZE = 16 * 1024, HEAD_ROOM = 16 * 1024 };
 /* JSON may have blanks in front; with more of them a body is taken for JSON. */
 enum { BLANKS_MAX = 4096 };
-/* Credit is given back when so large a part of the window is owed. */
-enum { CREDIT_STEPS = 2 };
 #define SECOND UINT64_C(1000000000)
 
 /* ---- what is to be looked for in a body ---- */
@@ -487,7 +485,7 @@ static void body_left(struct exchange *ex, size_t n) {
     size_t ahead = n < ex->credit_ahead ? n : (size_t)ex->credit_ahead;
     ex->body_framed += n;
     ex->credit_ahead -= ahead;
-    ex->credit_owed += (uint32_t)(n - ahead);
+    window_pass(&ex->room, n - ahead);
     if (ex->reading)
         reading_left(ex->reading, n);
 }
@@ -566,17 +564,21 @@ static void written(struct exchange *ex, struct buf *out, size_t n) {
         buf_free(out);
 }
 
-void send_credit(struct exchange *ex, uint32_t n) {
-    buf_put_u32(channel_begin(ex->lane->proxy, LANE_BODY_CREDIT, ex->id, 0), n);
+static void send_number(struct exchange *ex, uint16_t type, uint32_t n) {
+    buf_put_u32(channel_begin(ex->lane->proxy, type, ex->id, 0), n);
     channel_end(ex->lane->proxy);
 }
 
-/* In large steps: each wakes proxy. */
+void send_credit(struct exchange *ex, uint32_t n) {
+    send_number(ex, LANE_BODY_CREDIT, n);
+}
+
 static void give_credit(struct exchange *ex) {
-    if (ex->credit_owed < ex->window / CREDIT_STEPS)
-        return;
-    send_credit(ex, ex->credit_owed);
-    ex->credit_owed = 0;
+    size_t before = ex->room.more, n = window_credit(&ex->room, &ex->lane->windows_more);
+    if (ex->room.more != before)
+        send_number(ex, LANE_WINDOW, (uint32_t)(ex->room.size + ex->room.more));
+    if (n > 0)
+        send_credit(ex, (uint32_t)n);
 }
 
 static void request_complete(struct exchange *ex) {
@@ -590,6 +592,8 @@ static void request_complete(struct exchange *ex) {
 static bool write_some(struct exchange *ex, struct view v, size_t *n) {
     enum tls_result result = upstream_write(ex->upstream, v, n);
     bool waits = result == TLS_WANT_READ || result == TLS_WANT_WRITE;
+    if (waits)
+        window_wait(&ex->room);
     ex->offered = waits ? v.n : 0;
     ex->send_failed = !waits && result != TLS_DONE;
     return result == TLS_DONE;

@@ -204,7 +204,7 @@ static void end_of_upstream(struct splice *s) {
 
 static void read_some(struct splice *s) {
     struct lane *l = s->lane;
-    static uint8_t piece[LANE_BODY_MAX];
+    static uint8_t piece[LANE_BODY_MAX / 2];
     if (s->credit == 0 || channel_is_full(l->proxy)) {
         event_del(s->readable);
         return;

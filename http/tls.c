@@ -13,7 +13,8 @@
 enum {
     RECORD = 16 * 1024,
     RECORD_FULL = RECORD + 22, /* as TLS 1.3 sends it */
-    FETCH_SIZE = 8 * RECORD_FULL,
+    FETCH_AHEAD = 8, /* records that are fetched of an upstream, however little is asked for */
+    FETCH_MOST = 16,
     RECORDS_A_WRITE = 4,
     GATHER_SIZE = RECORDS_A_WRITE * (RECORD + 512),
 };
@@ -31,7 +32,7 @@ static size_t n_gathered;
 static struct {
     struct tls *of;
     size_t at, n;
-    uint8_t bytes[FETCH_SIZE];
+    uint8_t bytes[FETCH_MOST * RECORD_FULL];
 } fetched;
 
 static enum tls_result fail_as(struct tls *t, enum tls_result how, const char *error) {
@@ -86,11 +87,17 @@ static void make_place(void) {
     fetched.of = NULL;
 }
 
+/*
+ * Full records, and no byte of the next one, which would have to wait in memory. Of clients, of which there are many that are
+ * not read for long, no more than is asked for.
+ */
 static ssize_t fetch(struct tls *t) {
+    size_t records = (t->asked + RECORD - 1) / RECORD, least = t->is_client ? FETCH_AHEAD : 1;
     ssize_t n;
+    records = records < least ? least : records > FETCH_MOST ? FETCH_MOST : records;
     make_place();
     do
-        n = read(t->fd, fetched.bytes, sizeof fetched.bytes);
+        n = read(t->fd, fetched.bytes, records * RECORD_FULL);
     while (n < 0 && errno == EINTR);
     if (n > 0) {
         fetched.of = t;
@@ -320,6 +327,7 @@ static bool is_starved(struct tls *t) {
 
 enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
     *n = 0;
+    t->asked = size;
     if (t->failure)
         return t->failure;
     if (is_starved(t))

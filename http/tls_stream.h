@@ -15,6 +15,7 @@ struct tls {
     uint8_t
         *first; /* bytes read from fd that come before what it gives next, until they are used up */
     size_t first_at, first_n;
+    size_t asked;  /* bytes, by the last tls_read */
     uint8_t *left; /* records that fd did not take, until it does */
     size_t left_at, left_n;
     size_t owed; /* bytes of theirs that the caller was told nothing of, and offers again */

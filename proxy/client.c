@@ -19,6 +19,7 @@
 enum {
     ROUNDS = 4,             /* pieces read for one event, so that others have their turn */
     KEPT_PIECE = 16 * 1024, /* read behind bytes that wait */
+    FRESH_PIECE = 128 * 1024,
     LINGER_SECONDS = 2,
     CLOSING_SECONDS = 10,
     /* Bounds that no honest use reaches: limits and credit are far below. */
@@ -237,13 +238,19 @@ static void run_on_fresh(struct client *c, struct view input) {
         client_drop(c);
 }
 
+/* How much is read at once into the place that all share. */
+static size_t fresh_piece(const struct client *c) {
+    size_t n = rows[c->state].input == INPUT_RELAY ? relay_piece(c->relay) : FRESH_PIECE;
+    return n < PROXY_PIECE ? n : PROXY_PIECE;
+}
+
 /* Reads a piece and runs the steps on it. False: nothing more to read now. */
 static bool read_piece(struct client *c) {
     bool kept = buf_len(&c->in) > 0;
     uint8_t *at = kept ? buf_reserve(&c->in, KEPT_PIECE) : c->proxy->piece;
     size_t n = 0;
     enum wire_result result =
-        at ? wire_read(&c->wire, at, kept ? KEPT_PIECE : PROXY_PIECE, &n) : WIRE_LOST;
+        at ? wire_read(&c->wire, at, kept ? KEPT_PIECE : fresh_piece(c), &n) : WIRE_LOST;
     switch (result) {
     case WIRE_DONE:
         if (kept) {

@@ -187,6 +187,18 @@ static int take_body_credit(void *ctx, struct channel *ch, struct message *m) {
     return 0;
 }
 
+static int take_window(void *ctx, struct channel *ch, struct message *m) {
+    struct relay *x = relay_of(ctx, m);
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint32_t n = read_u32(&r);
+    if (!read_done(&r) || n == 0 || n > WINDOW_MAX)
+        return ERR_BAD;
+    if (x)
+        relay_window(x, n);
+    return 0;
+}
+
 /* ---- names ---- */
 
 static int take_found(void *ctx, struct channel *ch, struct message *m) {
@@ -208,6 +220,7 @@ static const struct channel_rule rules[] = {
     {LANE_ANSWER_END, 0, 0, take_answer_end, "lane answer end"},
     {LANE_ANSWER_CUT, 0, 0, take_answer_cut, "lane answer cut"},
     {LANE_BODY_CREDIT, 0, 4, take_body_credit, "lane body credit"},
+    {LANE_WINDOW, 0, 4, take_window, "lane window"},
     {LANE_SPLICED, 0, 4, take_spliced, "lane spliced"},
     {LANE_RAW_BACK, 0, LANE_BODY_MAX, take_raw_back, "lane raw back"},
     {LANE_RAW_BACK_END, 0, 0, take_raw_back_end, "lane raw back end"},

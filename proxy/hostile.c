@@ -139,6 +139,7 @@ static void wrong_sni(void) {
 struct lie {
     struct view authority, placeholder, token;
     uint32_t exchange;
+    bool overruns;
 };
 
 static struct lie lie;
@@ -151,9 +152,21 @@ static void tell_request(void) {
     open_as(lie.authority, lie.token);
 }
 
+static void tell_overrun(void) {
+    lie.overruns = true;
+    tell_request();
+}
+
 static void tell_hello(void) {
     struct view rest = lie.authority;
     say_hello(liar, true, view_cut(&rest, ':'), false);
+}
+
+/* No window is longer than the longest message. */
+static void overrun(void) {
+    static const uint8_t piece[LANE_BODY_MAX];
+    for (size_t n = 0; n < 4 * CHANNEL_BODY_MAX; n += sizeof piece)
+        say_body(serving, lie.exchange, view_of(piece, sizeof piece));
 }
 
 static void tell_head(void) {
@@ -164,6 +177,8 @@ static void tell_head(void) {
     h.target = VIEW("/v1/items");
     h.host = lie.authority;
     h.fields.n = 0;
+    h.framing = lie.overruns ? FRAMING_LENGTH : FRAMING_NONE;
+    h.length = lie.overruns ? UINT32_MAX : 0;
     if (fields_add(&h.fields, VIEW("authorization"), view_str(value)) != 0)
         return;
     lie.exchange = ++serving->last_exchange;
@@ -175,6 +190,8 @@ static void tell_head(void) {
     buf_put_block(b, VIEW("127.0.0.1:1"));
     request_write(&h, b);
     channel_end(serving->lane);
+    if (lie.overruns)
+        overrun();
 }
 
 static void again(evutil_socket_t fd, short what, void *ctx);
@@ -227,6 +244,7 @@ static const struct {
     {"transparent", true, open_transparent},
     {"lookup", true, look_up},
     {"request", true, tell_request},
+    {"overrun", true, tell_overrun},
     {"flood", true, flood},
     {"bad-message", true, bad_message},
     {"huge-credit", true, huge_credit},
@@ -275,7 +293,7 @@ void proxy_hostile_serve(struct proxy *p, const struct role_args *args) {
 }
 
 static void heard_of_tunnel(const struct message *m) {
-    bool lies = view_equal(name, VIEW("request"));
+    bool lies = view_equal(name, VIEW("request")) || lie.overruns;
     if (view_equal(name, VIEW("wrong-sni")) && m->type == LANE_OPENED)
         say_hello(liar, true, VIEW("other.example.com"), false);
     else if (lies && m->type == LANE_OPENED)
@@ -298,7 +316,7 @@ void proxy_hostile_heard(const struct message *m) {
         heard_of_name(m);
         return;
     }
-    if (m->type >= LANE_CONTINUE && m->type < LANE_SPLICED) {
+    if ((m->type >= LANE_CONTINUE && m->type < LANE_SPLICED) || m->type == LANE_WINDOW) {
         if (lie.exchange != 0 && m->id == lie.exchange)
             log_warn("hostile: %.*s: heard %u %.*s", VIEW_ARG(name), m->type, VIEW_ARG(m->body));
     } else if (liar && m->id == liar->tunnel) {

@@ -6,7 +6,8 @@
  *   after narrowing: open-file[=PATH], socket, connect-listener=ADDRESS:PORT (IPv4), ptrace, exec, signal-parent, send-fd
  *   with a policy:   open-unlisted[=AUTHORITY], wrong-sni=AUTHORITY, flood, bad-message, huge-credit, raw=AUTHORITY,
  *                    transparent=[NAME]|ADDRESS:PORT: a connection to that address with that SNI, lookup=NAME,
- *                    request=AUTHORITY|PLACEHOLDER[|PROXY-AUTHORIZATION]: a GET, and all that is heard of it
+ *                    request=AUTHORITY|PLACEHOLDER[|PROXY-AUTHORIZATION]: a GET, and all that is heard of it;
+ *                    overrun=...: the same with a body of which it sends far more than it has credit for
  *
  * In other builds these are nothing.
  */

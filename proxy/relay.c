@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #define SECOND UINT64_C(1000000000)
+/* Read behind a request that is over. */
+enum { NOTICED = 16 * 1024 };
 
 static enum reason reason_of(uint16_t status) {
     switch (status) {
@@ -50,7 +52,7 @@ static struct relay *relay_new(struct client *c) {
     uint64_t now = loop_now(p->loop);
     *x = (struct relay){.client = c, .heard = now, .wrote = now};
     x->id = ++p->last_exchange;
-    x->window = x->credit = (size_t)p->limits.v[LIMIT_WINDOW];
+    x->window = x->request_window = x->credit = (size_t)p->limits.v[LIMIT_WINDOW];
     if (table_put(&p->relays, x->id, x) != 0) {
         free(x);
         return NULL;
@@ -211,6 +213,14 @@ bool relay_wants_input(const struct relay *x) {
     return false;
 }
 
+size_t relay_piece(const struct relay *x) {
+    if (x->request != REQUEST_BODY)
+        return NOTICED;
+    /* While egress has the one half the other one is read. */
+    size_t half = (x->request_window + 1) / 2;
+    return x->credit < half ? x->credit : half;
+}
+
 void relay_ended(struct client *c) {
     struct relay *x = c->relay;
     /* Half-closed after a whole request: the answer is still wanted. */
@@ -221,8 +231,13 @@ void relay_ended(struct client *c) {
 void relay_credit(struct relay *x, size_t n) {
     if (x->credit == 0)
         x->heard = now_of(x);
-    x->credit = n < x->window - x->credit ? x->credit + n : x->window;
+    size_t room = x->request_window > x->credit ? x->request_window - x->credit : 0;
+    x->credit += n < room ? n : room;
     client_wake(x->client);
+}
+
+void relay_window(struct relay *x, size_t n) {
+    x->request_window = n;
 }
 
 /* ---- the answer ---- */

@@ -31,7 +31,8 @@ struct relay {
     enum relay_answer answer;
     enum framing framing;  /* of the answer on the client's side */
     uint64_t left;         /* body bytes that FRAMING_LENGTH still promises */
-    size_t window;         /* LIMIT_WINDOW as it was at the beginning */
+    size_t window;         /* of the answer: LIMIT_WINDOW as it was at the beginning */
+    size_t request_window; /* the same, or what egress has said since */
     size_t credit;         /* body bytes of the request that egress will still take */
     size_t owed;           /* body bytes of the answer that the client's kernel does not have yet */
     size_t passed;         /* those that it has, not yet told to egress */
@@ -55,6 +56,8 @@ enum client_step relay_refuse(struct client *c, uint16_t status, const char *why
 /* Step of CLIENT_EXCHANGE: body bytes. */
 enum client_step relay_step(struct client *c, struct view *input);
 bool relay_wants_input(const struct relay *x);
+/* Bytes that are worth reading at once. */
+size_t relay_piece(const struct relay *x);
 /* The client ended its direction. */
 void relay_ended(struct client *c);
 /* Some or all of what was gathered is with the kernel. */
@@ -73,6 +76,7 @@ void relay_answer_body(struct relay *x, struct view v);
 void relay_answer_end(struct relay *x);
 void relay_answer_cut(struct relay *x);
 void relay_credit(struct relay *x, size_t n);
+void relay_window(struct relay *x, size_t n);
 
 /* Gives the spare objects back. */
 void relay_free_spare(struct proxy *p);

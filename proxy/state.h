@@ -21,7 +21,7 @@ struct door;
 struct names;
 
 /* One read, and so one body piece; not more than LANE_BODY_MAX. */
-enum { PROXY_PIECE = 128 * 1024, PROXY_PARSERS = 64 };
+enum { PROXY_PIECE = 256 * 1024, PROXY_PARSERS = 64 };
 
 struct proxy {
     struct loop *loop;

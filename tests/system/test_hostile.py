@@ -179,11 +179,11 @@ def p5_a_hostile_proxy_learns_of_no_name_that_is_not_its_sandboxs(stage):
             stage.end()
 
 
-def request_of(stage, sandbox, placeholder_of):
+def request_of(stage, sandbox, placeholder_of, deed="request"):
     proof = ""
     if stage.shared:
         proof = basic(sandbox, stage.place.token(sandbox)).decode()
-    return "request=api.allowed.test:%d|%s|%s" % (stage.port, stage.place.placeholder(placeholder_of, "demo-key"), proof)
+    return "%s=api.allowed.test:%d|%s|%s" % (deed, stage.port, stage.place.placeholder(placeholder_of, "demo-key"), proof)
 
 
 def p7_a_hostile_proxy_cannot_use_another_lanes_placeholder(stage):
@@ -265,6 +265,17 @@ def p10_a_hostile_proxys_credit_harms_nobody_else(stage):
         text = stage.place.log()[stage.from_:]
         for role in ("broker", "ca", "dialer", "audit", "control"):
             assert "parent: warn: %s ended" % role not in text, text[-800:]
+    finally:
+        stage.end()
+
+
+def p10_a_hostile_proxy_that_sends_beyond_its_credit_is_ended(stage):
+    stage.misbehave("1/" + request_of(stage, "a", "a", "overrun"))
+    try:
+        assert stage.lines(r"egress 1: warn: proxy's channel: .*"), stage.place.log()[stage.from_:][-500:]
+        assert "channel: lane body: " in stage.place.log()[stage.from_:], stage.place.log()[stage.from_:][-500:]
+        assert stage.place.upstream.requests == []
+        assert is_served(stage.place, "b"), "the other lane is not served"
     finally:
         stage.end()
 

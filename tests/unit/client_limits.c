@@ -51,6 +51,51 @@ static void a_request_body_stops_at_the_window(void **state) {
     close(fd);
 }
 
+/* What egress hears of a body that the client goes on to send, until no more comes. */
+static size_t heard_of_body(struct world *w, int fd, size_t *longest) {
+    static const uint8_t bytes[256 * 1024];
+    size_t n = 0;
+    *longest = 0;
+    for (int quiet = 0; quiet < 20; quiet++) {
+        if (write(fd, bytes, sizeof bytes) > 0)
+            quiet = 0;
+        world_settle(w);
+        for (struct heard *h = world_pop(w); h; h = world_pop(w)) {
+            assert_int_equal(h->type, LANE_BODY);
+            n += h->n;
+            *longest = h->n > *longest ? h->n : *longest;
+            free(h);
+        }
+    }
+    return n;
+}
+
+static void a_request_body_has_the_window_that_egress_says(void **state) {
+    struct world *w = *state;
+    int fd = client_dial(w);
+    enum { WINDOW = 64 * 1024 };
+    size_t longest;
+    w->limits.v[LIMIT_WINDOW] = WINDOW;
+    proxy_limit(w->proxy, &w->limits);
+    client_say(
+        w, fd,
+        "PUT http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 99999999\r\n\r\n");
+    uint32_t id = egress_hears_request(w)->id;
+    assert_int_equal(heard_of_body(w, fd, &longest), WINDOW);
+    /* Credit beyond the window is none. */
+    egress_says_number(w, LANE_BODY_CREDIT, id, 10 * WINDOW);
+    assert_int_equal(heard_of_body(w, fd, &longest), WINDOW);
+    assert_int_equal(longest, WINDOW / 2);
+    egress_says_number(w, LANE_WINDOW, id, 4 * WINDOW);
+    egress_says_number(w, LANE_BODY_CREDIT, id, 3 * WINDOW);
+    assert_int_equal(heard_of_body(w, fd, &longest), 3 * WINDOW);
+    assert_int_equal(longest, 2 * WINDOW);
+    egress_says_number(w, LANE_WINDOW, id, WINDOW);
+    egress_says_number(w, LANE_BODY_CREDIT, id, 2 * WINDOW);
+    assert_int_equal(heard_of_body(w, fd, &longest), WINDOW);
+    close(fd);
+}
+
 static void credit_comes_back_only_for_what_the_client_has_taken(void **state) {
     struct world *w = *state;
     enum { PIECE = 16 * 1024, TOTAL = 1024 * 1024, WINDOW = 256 * 1024 };
@@ -453,7 +498,7 @@ static void rx_04_datagrams_wait_for_a_full_lane_without_a_busy_loop(void **stat
     world_start(w, &(struct proxy_listener){.fd = fds[0], .way = WAY_DNS_UDP}, 1);
     int events = event_base_get_num_events(loop_base(w->loop), EVENT_BASE_COUNT_ADDED);
     /* So full that egress' reading in the same turn does not empty it. */
-    for (; pieces < 48; pieces++)
+    for (; pieces < 24; pieces++)
         channel_send(w->proxy->lane, LANE_BODY, 1, 1, view_of(piece, sizeof piece));
     assert_true(proxy_lane_full(w->proxy));
     assert_int_equal(write(fds[1], datagram, sizeof datagram - 1), sizeof datagram - 1);
@@ -536,6 +581,7 @@ int main(void) {
     log_open("test", LOG_FATAL);
     const struct CMUnitTest tests[] = {
         WITH_WORLD(a_request_body_stops_at_the_window),
+        WITH_WORLD(a_request_body_has_the_window_that_egress_says),
         WITH_WORLD(credit_comes_back_only_for_what_the_client_has_taken),
         WITH_WORLD(bytes_behind_what_is_judged_are_not_hoarded),
         WITH_WORLD(a_trailer_longer_than_the_credit_does_not_hang),

@@ -144,3 +144,48 @@ int attach_receive_answer(int fd, struct buf *out, struct attach_answer *a) {
     a->ca = read_block(&r, ATTACH_ANSWER_MAX);
     return read_done(&r) ? 0 : ERR_BAD;
 }
+
+/* ---- probes ---- */
+
+int attach_send_report(int fd, struct view report) {
+    struct iovec parts[] = {{(char[]){ATTACH_REPORT}, 1}, {(void *)(uintptr_t)report.p, report.n}};
+    const struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+    if (report.n > ATTACH_REPORT_MAX)
+        return ERR_LIMIT;
+    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)report.n + 1 ? 0 : ERR_SYSTEM;
+}
+
+static int no_packet(ssize_t n) {
+    return n == 0 || errno == ECONNRESET       ? ERR_CLOSED
+           : errno == EAGAIN || errno == EINTR ? ERR_AGAIN
+                                               : ERR_SYSTEM;
+}
+
+int attach_receive_report(int fd, struct buf *report) {
+    uint8_t *room = buf_reserve(report, ATTACH_REPORT_MAX);
+    char word;
+    struct iovec parts[] = {{&word, 1}, {room, ATTACH_REPORT_MAX}};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+    if (!room)
+        return ERR_MEMORY;
+    ssize_t n = recvmsg(fd, &m, MSG_DONTWAIT);
+    if (n <= 0)
+        return no_packet(n);
+    /* A descriptor that came along has nowhere to go: the kernel closed it. */
+    if (word != ATTACH_REPORT || m.msg_flags & (MSG_TRUNC | MSG_CTRUNC))
+        return ERR_BAD;
+    buf_commit(report, (size_t)n - 1);
+    return 0;
+}
+
+int attach_send_ask(int fd) {
+    return send(fd, (char[]){ATTACH_ASK}, 1, MSG_NOSIGNAL | MSG_DONTWAIT) == 1 ? 0 : ERR_SYSTEM;
+}
+
+int attach_receive_ask(int fd) {
+    char word;
+    ssize_t n = recv(fd, &word, 1, MSG_DONTWAIT);
+    if (n <= 0)
+        return no_packet(n);
+    return word == ATTACH_ASK ? 0 : ERR_BAD;
+}

@@ -8,9 +8,16 @@
  *       u8 err (0, or -code), block text, block ca
  *       err 0: text is broker's answer to CONTROL_SANDBOX_ADD, JSON; ca our certificates, PEM.
  *       Else text is a sentence for the user, and the connection is closed behind it.
+ *   Up to here the lane refuses whatever is asked of it (not_probed), but where nothing forces the sandbox to it.
+ *   launcher to exeatd, one packet, what attempts to get out of the sandbox found:
+ *       u8 ATTACH_REPORT, then a report (run/report.h), of nothing when the attempts could not be made
+ *   exeatd to launcher, one packet:
+ *       as the answer, with empty text and ca, when the lane serves from now on. It does not where something is not contained.
+ *   exeatd to launcher, at any time from then on, one byte ATTACH_ASK: the attempts are to be made again, and reported. Where
+ *       something is not contained, or no report comes, the lane ends; else exeatd says nothing.
  *
  * The sandbox's lane lives as long as the connection: whoever closes it ends the lane, and what was issued with
- * it. The launcher says nothing more, and the end of file tells it that the lane has ended.
+ * it. The end of file tells the launcher that the lane has ended.
  *
  * Who may attach what is judged by the peer's uid and groups. A launcher whose socket was made in another
  * network namespace than exeatd's is refused, so that nobody inside of a sandbox can attach: it connects before
@@ -22,10 +29,17 @@
 #include "base/bytes.h"
 #include "base/way_in.h"
 
-enum { ATTACH_VERSION = 1, ATTACH_LISTENERS_MAX = 32, ATTACH_NAME_MAX = 64 };
+enum {
+    ATTACH_VERSION = 2,
+    ATTACH_REPORT = 'r',
+    ATTACH_ASK = 'p',
+    ATTACH_LISTENERS_MAX = 32,
+    ATTACH_NAME_MAX = 64
+};
 
 /* Of an answer: what fits into one packet of a socket with the kernel's usual buffer. */
 #define ATTACH_ANSWER_MAX ((size_t)160 << 10)
+#define ATTACH_REPORT_MAX ((size_t)64 << 10)
 
 struct attach_request {
     struct view sandbox;
@@ -46,6 +60,11 @@ MUST_USE int attach_send_request(int fd, const struct attach_request *r);
 /* Waits. Views point into out, which has room for ATTACH_ANSWER_MAX. ERR_CLOSED, ERR_BAD, ERR_SYSTEM. */
 MUST_USE int attach_receive_answer(int fd, struct buf *out, struct attach_answer *a);
 
+/* ERR_LIMIT: it does not fit into a packet; ERR_SYSTEM. */
+MUST_USE int attach_send_report(int fd, struct view report);
+/* 0: the attempts are to be made again. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD. */
+MUST_USE int attach_receive_ask(int fd);
+
 /*
  * exeatd's side. The view points into out; the descriptors, close-on-exec, are the caller's on 0, else
  * closed. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: another version, or no request.
@@ -53,5 +72,9 @@ MUST_USE int attach_receive_answer(int fd, struct buf *out, struct attach_answer
 MUST_USE int attach_receive_request(int fd, struct buf *out, struct attach_request *r);
 /* ERR_LIMIT: it does not fit into a packet; ERR_SYSTEM. */
 MUST_USE int attach_send_answer(int fd, const struct attach_answer *a);
+/* Appends the report. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: something else came. */
+MUST_USE int attach_receive_report(int fd, struct buf *report);
+/* ERR_SYSTEM. */
+MUST_USE int attach_send_ask(int fd);
 
 #endif

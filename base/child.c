@@ -218,6 +218,27 @@ static int take_lane(void *ctx, struct channel *ch, struct message *m) {
     return c->ops.on_lane(c->ctx, m->id, (enum lane_news)news, text);
 }
 
+static int take_open(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    (void)m;
+    if (!c->ops.on_opened)
+        return ERR_BAD;
+    c->ops.on_opened(c->ctx);
+    channel_send(ch, ROLE_OPENED, 0, c->committed, (struct view){NULL, 0});
+    return 0;
+}
+
+static int take_probe(void *ctx, struct channel *ch, struct message *m) {
+    struct child *c = ctx;
+    struct reader r = reader_of(m->body);
+    (void)ch;
+    uint32_t ask = read_u32(&r);
+    if (!read_done(&r) || !c->ops.on_probe)
+        return ERR_BAD;
+    c->ops.on_probe(c->ctx, m->id, ask);
+    return 0;
+}
+
 static const struct channel_rule rules[] = {
     {PARENT_PEER, CHANNEL_FD, 512, take_peer, "parent peer"},
     {PARENT_PEER_GONE, 0, 16, take_peer_gone, "parent peer gone"},
@@ -232,6 +253,8 @@ static const struct channel_rule rules[] = {
     {PARENT_SUSPENDED, CHANNEL_ONCE, CHILD_SUSPENDED_MAX, take_suspended, "parent suspended"},
     {PARENT_LANE, 0, LANE_TEXT_MAX + 8, take_lane, "parent lane"},
     {PARENT_HEAD_ASK, 0, 0, take_head_ask, "parent head ask"},
+    {PARENT_OPEN, 0, 0, take_open, "parent open"},
+    {PARENT_PROBE, 0, 4, take_probe, "parent probe"},
 };
 
 static void on_closed(void *ctx, struct channel *ch, int why) {

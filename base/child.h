@@ -34,6 +34,10 @@ enum parent_message {
     PARENT_SUSPENDED = 12,
     PARENT_LANE =
         13, /* to attach: u8 enum lane_news, block text; the id is that of ROLE_LANE_ADD */
+    PARENT_OPEN =
+        14, /* to egress: the lane, which was closed (policy/bundle.h), serves from now on */
+    PARENT_PROBE =
+        15, /* to attach: u32 ask; have the sandbox of the lane with this id probed, answered by ROLE_PROBED */
 };
 
 /* role to parent */
@@ -58,24 +62,31 @@ enum role_message {
     ROLE_LANE_ADD = 11,
     ROLE_LANE_LISTENER =
         12, /* attach: fd; u8 enum way_in: a listening socket of the lane with this id */
-    ROLE_LANE_END = 13, /* attach: the lane with this id is wanted no more */
+    ROLE_LANE_END = 13,  /* attach: the lane with this id is wanted no more */
+    ROLE_LANE_OPEN = 14, /* attach: the sandbox of the lane with this id is tight: it is to serve */
+    ROLE_OPENED = 15,    /* egress: PARENT_OPEN was heeded */
+    ROLE_PROBED = 16,    /* attach: u8 err (0 or -code), block text; id of the ask */
     ROLE_HEAD = 9, /* audit: u8 err (0 or -code), block: head.json or a sentence; id of the ask */
 };
 
 /* Of the list of who is suspended in a lane. */
 #define CHILD_SUSPENDED_MAX ((size_t)64 << 10)
 
+/* Of ROLE_PROBED: what the probes of a sandbox found. */
+#define CHILD_PROBED_MAX ((size_t)512 << 10)
+
 /* The memory in which a lane counts what is used of grants (egress/tally.h): the file "grants" of its egress. */
 #define CHILD_LEDGER_SIZE ((size_t)1 << 20)
 
 enum lane_news {
-    LANE_ADDED, /* it is being made */
-    LANE_UP,    /* it serves */
-    LANE_ENDED, /* or never began; the text says why */
+    LANE_ADDED,  /* it is being made */
+    LANE_UP,     /* it answers; one that is closed refuses */
+    LANE_SERVES, /* it serves, after ROLE_LANE_OPEN */
+    LANE_ENDED,  /* or never began; the text says why */
     LANE_NEWS_COUNT
 };
 
-enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD };
+enum role_ask { ASK_STATUS, ASK_RELOAD, ASK_STOP, ASK_HEAD, ASK_PROBE /* block sandbox */ };
 
 struct child;
 
@@ -102,6 +113,8 @@ struct child_ops {
     int (*on_answer)(void *ctx, uint32_t id, int code, struct view text);
     int (*on_suspended)(void *ctx, struct view list);
     int (*on_lane)(void *ctx, uint32_t id, enum lane_news news, struct view text);
+    void (*on_opened)(void *ctx);
+    void (*on_probe)(void *ctx, uint32_t id, uint32_t ask);
     /* Appends the newest signed head, or a sentence when it returns an error. */
     int (*on_head)(void *ctx, struct buf *out);
 };

@@ -57,6 +57,7 @@ int command_run(const struct cli *cli, int argc, char **argv);
 int command_doctor(const struct cli *cli, int argc, char **argv);
 int command_sandbox_add(const struct cli *cli, int argc, char **argv);
 int command_sandbox_list(const struct cli *cli, int argc, char **argv);
+int command_sandbox_probe(const struct cli *cli, int argc, char **argv);
 int command_sandbox_remove(const struct cli *cli, int argc, char **argv);
 int command_policy_check(const struct cli *cli, int argc, char **argv);
 int command_policy_registries(const struct cli *cli, int argc, char **argv);

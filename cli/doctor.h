@@ -5,7 +5,7 @@
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
-#include "base/bytes.h"
+#include "cli/command.h"
 #include "run/probe.h"
 
 #include <stdbool.h>
@@ -27,6 +27,11 @@ struct doctor_row {
 void doctor_add(struct doctor *d, const struct doctor_row *r);
 /* Of a containment probe; for struct probe, with a struct doctor as its ctx. */
 void doctor_tell(void *doctor, const struct finding *f);
+
+/* ---- what is printed (doctor_print.c) ---- */
+
+/* As an object with --json, else as a table with the fixes behind it. */
+void doctor_print(const struct cli *cli, const struct doctor *d);
 
 /* ---- ways in (doctor_ways.c) ---- */
 

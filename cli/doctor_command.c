@@ -2,8 +2,6 @@
 #include "base/json.h"
 #include "cli/client.h"
 #include "cli/doctor.h"
-#include "cli/json_scan.h"
-#include "cli/list.h"
 #include "cli/options.h"
 #include "policy/authority.h"
 #include "run/probe_host.h"
@@ -142,79 +140,6 @@ static void probe_own(const struct probe *p, const struct cli *cli) {
     buf_free(&files);
 }
 
-/* ---- what is printed ---- */
-
-static void print_place(struct view row, struct buf *out) {
-    static const char *const parts[] = {"name", "what"};
-    struct view part;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        buf_put_str(out, i ? " " : "");
-        if (json_member(row, parts[i], &part))
-            list_put_text(part, out);
-    }
-}
-
-/* All rows that it mends, and it; nothing when that was done at a row before this one. */
-static void print_fix(struct view rows, struct view at, struct view fix, struct buf *out) {
-    struct view rest = json_elements(rows), row, other;
-    bool first = true;
-    while (json_element(&rest, &row)) {
-        if (!json_member(row, "fix", &other) || !view_equal(other, fix))
-            continue;
-        if (first && row.p != at.p)
-            return;
-        buf_put_str(out, first ? "\n" : ", ");
-        print_place(row, out);
-        first = false;
-    }
-    buf_put_str(out, ": ");
-    list_put_text(fix, out);
-}
-
-static void print_fixes(struct view rows, struct buf *out) {
-    struct view rest = json_elements(rows), row, fix;
-    while (json_element(&rest, &row))
-        if (json_member(row, "fix", &fix))
-            print_fix(rows, row, fix, out);
-}
-
-static void print_json(const struct doctor *d, struct buf *out) {
-    buf_printf(out, "{\"sandbox\":%s,\"escaped\":%zu,\"open\":%zu,\"unsure\":%zu,\"failed\":%zu,",
-               d->in_sandbox ? "true" : "false", d->escaped, d->open, d->unsure, d->failed);
-    buf_put_str(out, "\"rows\":");
-    buf_put(out, buf_view(&d->rows));
-    buf_put_str(out, "}\n");
-}
-
-static void print_table(const struct doctor *d, struct buf *out) {
-    static const struct list_column columns[] = {
-        {"PART", "part", LIST_TEXT},       {"NAME", "name", LIST_TEXT}, {"WHAT", "what", LIST_TEXT},
-        {"VERDICT", "verdict", LIST_TEXT}, {"WHY", "why", LIST_TEXT},   {NULL, NULL, LIST_TEXT}};
-    if (!d->in_sandbox)
-        buf_put_str(out,
-                    "This is not a sandbox: exeat answers by no way from here. To try one, run "
-                    "the doctor inside of it: exeat run --policy FILE -- exeat doctor\n\n");
-    list_write(buf_view(&d->rows), columns, out);
-    if (d->in_sandbox) {
-        print_fixes(buf_view(&d->rows), out);
-        buf_printf(out, "\n%zu escaped, %zu unsure, %zu failed\n", d->escaped, d->unsure,
-                   d->failed);
-    } else {
-        buf_printf(out, "\n%zu open, %zu unsure\n", d->open, d->unsure);
-    }
-}
-
-static void print(const struct cli *cli, const struct doctor *d) {
-    struct buf out;
-    buf_init(&out, 2 * ROWS_MAX);
-    if (cli->json)
-        print_json(d, &out);
-    else
-        print_table(d, &out);
-    cli_print(stdout, &out);
-    buf_free(&out);
-}
-
 /* ---- all of it ---- */
 
 /* Something says that it is one, or exeat answers; of which sandbox it then is, it says itself. */
@@ -261,7 +186,7 @@ int command_doctor(const struct cli *cli, int argc, char **argv) {
     if (!buf_ok(&d.rows))
         code = cli_fail(EXIT_NO, "there is too much to tell");
     else
-        print(cli, &d);
+        doctor_print(cli, &d);
     buf_free(&d.rows);
     return code == EXIT_YES ? exit_of(&d) : code;
 }

@@ -3,6 +3,7 @@
 #include "base/attach.h"
 #include "cli/client.h"
 #include "cli/run_public.h"
+#include "run/report.h"
 #include "run/say.h"
 
 #include <errno.h>
@@ -88,6 +89,39 @@ int run_attach_receive(int connection, const char *folder, const char *seen,
     } else {
         public_roots_free(roots);
     }
+    buf_free(&packet);
+    return result;
+}
+
+/* False after saying what is not contained, or that nothing was found out. */
+static bool is_tight(struct view report) {
+    struct report_row row;
+    if (report_is_tight(report))
+        return true;
+    if (report.n == 0)
+        run_say("the sandbox could not be probed, so the command is not run");
+    while (report_next(&report, &row))
+        if (row.verdict != PROBE_CONTAINED)
+            run_say("the sandbox is not tight, so the command is not run: %.*s %.*s: %.*s",
+                    VIEW_ARG(row.probe), VIEW_ARG(row.what), VIEW_ARG(row.why));
+    return false;
+}
+
+/* exeatd is told in any case, since it keeps the record of it. */
+int run_attach_report(int connection, struct view report) {
+    struct attach_answer answer;
+    struct buf packet;
+    buf_init(&packet, ATTACH_ANSWER_MAX);
+    bool tight = is_tight(report);
+    int result = attach_send_report(connection, report);
+    if (result == 0)
+        result = attach_receive_answer(connection, &packet, &answer);
+    if (!tight)
+        result = -1;
+    else if (result != 0)
+        result = run_say("exeatd cannot be told what the probes found: %s", err_why(result));
+    else if (answer.err != 0)
+        result = run_say("exeatd: %.*s", VIEW_ARG(answer.text));
     buf_free(&packet);
     return result;
 }

@@ -29,4 +29,10 @@ int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
 int run_attach_receive(int connection, const char *folder, const char *seen,
                        struct public_roots *roots, struct buf *issued);
 
+/*
+ * Tells what the probes found (run/report.h); 0 when all of it is contained and exeatd serves from now on. -1 after saying why
+ * not.
+ */
+int run_attach_report(int connection, struct view report);
+
 #endif

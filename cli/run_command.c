@@ -12,6 +12,7 @@
 #include "run/host_sockets.h"
 #include "run/launch.h"
 #include "run/refusal.h"
+#include "run/report.h"
 #include "run/say.h"
 #include "run/talk.h"
 #include "run/unenforced.h"
@@ -237,7 +238,7 @@ static int server_ask(struct server *s, const struct run_options *o, const struc
         return run_attach_ask(s->connection, o->sandbox, l) == 0
                    ? run_public_read(o->plan.strict_trust, roots)
                    : -1;
-    if (run_private_start(&s->private, &l->signals) != 0 ||
+    if (run_private_start(&s->private, &l->before) != 0 ||
         run_public_read(o->plan.strict_trust, roots) != 0)
         return -1;
     if (run_private_connect(&s->private, o, &s->connection) == 0 &&
@@ -303,6 +304,23 @@ static int write_environment(const struct server *s, struct view issued, struct 
 
 /* ---- the sandbox ---- */
 
+/* The command is there, tells what it found, and begins when exeatd serves. */
+static int begin(struct server *s, struct launch *l, struct view environment) {
+    struct buf report;
+    buf_init(&report, REPORT_MAX);
+    int result = launch_enter(l, environment, &report);
+    if (result == 0) {
+        result = run_attach_report(s->connection, buf_view(&report));
+        if (result != 0)
+            launch_abandon(l);
+        else
+            result = launch_go(l);
+    }
+    l->asks = s->connection;
+    buf_free(&report);
+    return result;
+}
+
 /* From the namespaces to the command's start; what was begun is abandoned when a step fails. */
 static int start(struct server *s, const struct run_options *o, struct launch *l) {
     struct buf issued, environment;
@@ -314,7 +332,7 @@ static int start(struct server *s, const struct run_options *o, struct launch *l
     if (result == 0 && s->is_unenforced)
         result = unenforced_go(l, o->plan.argv, buf_view(&environment));
     else if (result == 0)
-        result = launch_go(l, buf_view(&environment));
+        result = begin(s, l, buf_view(&environment));
     else if (!s->is_unenforced)
         launch_abandon(l);
     buf_free(&issued);

@@ -8,11 +8,13 @@
 #include "base/rights.h"
 #include "broker/broker_messages.h"
 #include "daemon/attach_refusals.h"
+#include "daemon/attach_report.h"
+#include "daemon/attach_request.h"
 #include "daemon/front.h"
 #include "policy/lexer.h"
 
 #include <errno.h>
-#include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -21,7 +23,8 @@
 enum {
     REQUEST_SECONDS = 30, /* from the connection to the request */
     SERVE_SECONDS =
-        180, /* from the request to the answer; longer than broker waits for a generation */
+        180, /* from the request to the answer, and on to the report; longer than broker waits for a generation */
+    PROBE_SECONDS = 30,  /* for a report that was asked for */
     GUESTS_EXTRA = 1024, /* connections beyond the sandboxes that may be attached */
     GUESTS_SILENT = 128, /* of one user that have asked for nothing yet: a fraction of those */
     GROUPS_MAX = 1024,
@@ -30,10 +33,12 @@ enum {
 };
 
 enum guest_state {
-    GUEST_NEW,    /* has not asked yet */
-    GUEST_ASKED,  /* the parent was asked for a lane */
-    GUEST_ADDED,  /* the lane is being made, and broker was asked */
-    GUEST_SERVED, /* was answered */
+    GUEST_NEW,      /* has not asked yet */
+    GUEST_ASKED,    /* the parent was asked for a lane */
+    GUEST_ADDED,    /* the lane is being made, and broker was asked */
+    GUEST_ANSWERED, /* a report of its sandbox is awaited */
+    GUEST_REPORTED, /* its sandbox is tight: the parent was asked to open the lane */
+    GUEST_SERVED,
 };
 
 /* One launcher. */
@@ -46,7 +51,9 @@ struct guest {
     uint32_t id; /* its lane's, for the parent, and that of its questions to broker */
     uint32_t uid;
     char sandbox[SANDBOX_NAME_MAX + 1];
-    bool up;           /* the lane serves */
+    bool up;           /* the lane answers */
+    bool unenforced;   /* nothing forces the sandbox to the lane: it has no walls to be tried */
+    uint32_t probe;    /* the ask of who wants it probed again; 0: nobody */
     struct buf issued; /* what broker answered */
 };
 
@@ -63,27 +70,6 @@ struct attach {
 
 /* ---- who may ---- */
 
-static bool names(const struct attach_right *right, struct view sandbox) {
-    struct view rest = right->names, name;
-    while (lane_sandbox(&rest, &name))
-        if (view_equal(name, sandbox))
-            return true;
-    return false;
-}
-
-bool attach_permits(struct view rights, uint32_t uid, const uint32_t *groups, size_t n_groups,
-                    struct view sandbox) {
-    struct attach_right right;
-    while (bundle_right(&rights, &right)) {
-        bool is_theirs = !right.group && right.id == uid;
-        for (size_t i = 0; right.group && i < n_groups; i++)
-            is_theirs = is_theirs || groups[i] == right.id;
-        if (is_theirs && names(&right, sandbox))
-            return true;
-    }
-    return false;
-}
-
 /* Whoever controls exeat anyway may attach all that the policy has. */
 static bool is_permitted(const struct guest *g) {
     uint32_t groups[GROUPS_MAX];
@@ -98,7 +84,8 @@ static bool is_permitted(const struct guest *g) {
     /* The first of a process' groups need not be among the others. */
     if (n < GROUPS_MAX && getsockopt(g->fd, SOL_SOCKET, SO_PEERCRED, &who, &who_size) == 0)
         groups[n++] = who.gid;
-    return attach_permits(g->owner->now.attach_rights, g->uid, groups, n, view_str(g->sandbox));
+    return attach_request_permitted(g->owner->now.attach_rights, g->uid, groups, n,
+                                    view_str(g->sandbox));
 }
 
 static size_t count(const struct attach *a, bool of_one, uint32_t uid) {
@@ -122,30 +109,6 @@ static bool is_attached(const struct attach *a, struct view sandbox) {
     return false;
 }
 
-static int option(int fd, int name) {
-    int value = -1;
-    socklen_t size = sizeof value;
-    return getsockopt(fd, SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
-}
-
-/* It takes CAP_NET_RAW in the network that it is of. */
-static bool is_raw(int fd, int domain, int protocol) {
-    return option(fd, SO_TYPE) == SOCK_RAW && ((domain == AF_INET && protocol == IPPROTO_ICMP) ||
-                                               (domain == AF_INET6 && protocol == IPPROTO_ICMPV6));
-}
-
-/* What that way in takes: streams that are listened for, of TCP and, explicitly, of Unix; datagrams of UDP. */
-static bool is_listener(int fd, uint8_t way) {
-    int domain = option(fd, SO_DOMAIN), protocol = option(fd, SO_PROTOCOL);
-    bool internet = domain == AF_INET || domain == AF_INET6;
-    if (way == WAY_UNREACHABLE)
-        return is_raw(fd, domain, protocol);
-    if (way == WAY_DNS_UDP)
-        return internet && option(fd, SO_TYPE) == SOCK_DGRAM && protocol == IPPROTO_UDP;
-    return option(fd, SO_ACCEPTCONN) == 1 && option(fd, SO_TYPE) == SOCK_STREAM &&
-           ((domain == AF_UNIX && way == WAY_EXPLICIT) || (internet && protocol == IPPROTO_TCP));
-}
-
 /* Why the request is refused, or NULL. */
 static const char *find_fault(const struct guest *g, const struct attach_request *r) {
     const struct attach *a = g->owner;
@@ -155,15 +118,8 @@ static const char *find_fault(const struct guest *g, const struct attach_request
     if (!is_permitted(g))
         return "this user may not attach this sandbox: the configuration's `attach` names who may "
                "attach what";
-    if (r->n == 0)
-        return "there is no listening socket in the request";
-    for (size_t i = 0; i < r->n; i++) {
-        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_LAST)
-            return "this exeatd serves no listeners of such a kind";
-        if (!is_listener(r->fds[i], r->kinds[i]))
-            return "a descriptor in the request is no listening socket of the kind that it is said "
-                   "to be";
-    }
+    if (attach_request_fault(r))
+        return attach_request_fault(r);
     if (is_attached(a, r->sandbox))
         return "the sandbox is attached already: end that one first, or give this one another "
                "sandbox of the policy";
@@ -198,6 +154,19 @@ static void undo(struct guest *g) {
         ask_broker(g, BROKER_SANDBOX_REMOVE, 0);
 }
 
+static void answer_ask(struct attach *a, uint32_t ask, int code, struct view text) {
+    struct channel *parent = child_channel(a->front.child);
+    struct buf *b = channel_begin(parent, ROLE_PROBED, ask, 0);
+    buf_put_u8(b, (uint8_t)-code);
+    buf_put_block(b, text);
+    channel_end(parent);
+}
+
+static void answer_probe(struct guest *g, int code, struct view text) {
+    answer_ask(g->owner, g->probe, code, text);
+    g->probe = 0;
+}
+
 static void guest_free(struct guest *g) {
     struct attach *a = g->owner;
     struct guest **at = &a->guests;
@@ -205,6 +174,8 @@ static void guest_free(struct guest *g) {
         at = &(*at)->next;
     *at = g->next;
     a->n_guests--;
+    if (g->probe)
+        answer_probe(g, ERR_CLOSED, VIEW("the sandbox has ended meanwhile"));
     undo(g);
     if (g->readable)
         event_free(g->readable);
@@ -230,16 +201,30 @@ static void arm(struct guest *g, unsigned seconds) {
     event_add(g->timer, &end);
 }
 
+static void probe_missed(struct guest *g);
+
 static void on_timer(evutil_socket_t fd, short what, void *ctx) {
     struct guest *g = ctx;
     (void)fd;
     (void)what;
-    guest_refuse(g, ERR_TIMEOUT,
-                 g->state == GUEST_NEW ? "no request came in time"
-                                       : "the lane did not come up in time: see exeatd's log");
+    if (g->state == GUEST_SERVED)
+        probe_missed(g);
+    else
+        guest_refuse(g, ERR_TIMEOUT,
+                     g->state == GUEST_NEW        ? "no request came in time"
+                     : g->state == GUEST_ANSWERED ? "no report of the sandbox came in time"
+                                                  : "the lane did not come up in time: see "
+                                                    "exeatd's log");
 }
 
 static void guest_serve(struct guest *g) {
+    g->state = GUEST_SERVED;
+    g->owner->attached++;
+    event_del(g->timer);
+    log_info("uid %u attached sandbox %s", g->uid, g->sandbox);
+}
+
+static void guest_answer(struct guest *g) {
     struct attach_answer answer = {.text = buf_view(&g->issued), .ca = buf_view(&g->owner->ca)};
     int result = attach_send_answer(g->fd, &answer);
     if (result != 0) {
@@ -248,16 +233,88 @@ static void guest_serve(struct guest *g) {
                                          : "the launcher does not read");
         return;
     }
-    g->state = GUEST_SERVED;
-    g->owner->attached++;
-    event_del(g->timer);
     buf_free(&g->issued);
-    log_info("uid %u attached sandbox %s", g->uid, g->sandbox);
+    g->state = GUEST_ANSWERED;
+    arm(g, SERVE_SECONDS);
+    if (g->unenforced)
+        guest_serve(g);
 }
 
 static void serve_when_ready(struct guest *g) {
     if (g->state == GUEST_ADDED && g->up && buf_len(&g->issued) > 0)
-        guest_serve(g);
+        guest_answer(g);
+}
+
+/* ---- whether the sandbox is tight ---- */
+
+static bool keep_record(struct guest *g, bool tight, const char *detail) {
+    log_line(tight ? LOG_INFO : LOG_WARN, "uid %u: sandbox %s is %s: %s", g->uid, g->sandbox,
+             tight ? "tight" : "NOT TIGHT", detail);
+    return attach_report_record(&g->owner->front.audit, g->uid, g->sandbox, tight, detail) == 0;
+}
+
+static void open_lane(struct guest *g) {
+    g->state = GUEST_REPORTED;
+    channel_send(child_channel(g->owner->front.child), ROLE_LANE_OPEN, g->id, 0, VIEW(""));
+}
+
+/* The first one: the lane is closed until then. */
+static void judge_first(struct guest *g, bool tight, const char *detail) {
+    if (tight) {
+        open_lane(g);
+        return;
+    }
+    char why[ATTACH_DETAIL_SIZE + 64];
+    snprintf(why, sizeof why, "the sandbox is not tight, and is not served: %s", detail);
+    guest_refuse(g, ERR_DENIED, why);
+}
+
+static void judge_again(struct guest *g, bool tight, struct view report) {
+    struct buf text;
+    buf_init(&text, CHILD_PROBED_MAX / 2);
+    attach_report_put(report, &text);
+    if (buf_ok(&text))
+        answer_probe(g, 0, buf_view(&text));
+    else
+        answer_probe(g, ERR_LIMIT, VIEW("there is too much to tell: the audit trail has it"));
+    buf_free(&text);
+    event_del(g->timer);
+    if (!tight)
+        guest_free(g);
+}
+
+static void judge(struct guest *g, struct view report) {
+    char detail[ATTACH_DETAIL_SIZE];
+    bool tight = report_is_tight(report);
+    attach_report_tell(report, detail);
+    if (!keep_record(g, tight, detail))
+        guest_refuse(g, ERR_SYSTEM, "the audit trail takes no record of what the probes found");
+    else if (g->state == GUEST_ANSWERED)
+        judge_first(g, tight, detail);
+    else
+        judge_again(g, tight, report);
+}
+
+static void take_report(struct guest *g) {
+    struct buf report;
+    buf_init(&report, ATTACH_REPORT_MAX);
+    int result = attach_receive_report(g->fd, &report);
+    if (result == 0)
+        judge(g, buf_view(&report));
+    else if (result != ERR_AGAIN)
+        guest_free(g);
+    buf_free(&report);
+}
+
+/* Whoever could keep it from being made would be served on; a launcher that was stopped cannot be told from that. */
+static void probe_missed(struct guest *g) {
+    static const char why[] = "no report of the sandbox came in time";
+    if (!keep_record(g, false, why))
+        log_warn("audit: a record was not taken");
+    answer_probe(g, ERR_TIMEOUT,
+                 VIEW("no report came in time (its launcher does not run, or was stopped): the "
+                      "sandbox is served no more"));
+    guest_free(g);
 }
 
 /* ---- the request ---- */
@@ -268,20 +325,13 @@ static uint32_t new_id(struct attach *a) {
     return a->last_id;
 }
 
-/* A sandbox that is in our own network can go by its listeners. One of Unix says nothing of the network. */
-static bool is_unenforced(const struct attach *a, const struct attach_request *r) {
-    for (size_t i = 0; i < r->n; i++)
-        if (option(r->fds[i], SO_DOMAIN) != AF_UNIX && !front_is_elsewhere(&a->front, r->fds[i]))
-            return true;
-    return false;
-}
-
 static void ask_parent(struct guest *g, struct attach_request *r) {
     struct channel *parent = child_channel(g->owner->front.child);
     struct buf *b = channel_begin(parent, ROLE_LANE_ADD, g->id, 0);
     buf_put_u32(b, g->uid);
     buf_put_u8(b, (uint8_t)r->n);
-    buf_put_u8(b, is_unenforced(g->owner, r));
+    g->unenforced = attach_request_unenforced(r, g->owner->front.home);
+    buf_put_u8(b, g->unenforced);
     buf_put_block(b, view_str(g->sandbox));
     channel_end(parent);
     for (size_t i = 0; i < r->n; i++)
@@ -321,6 +371,8 @@ static void on_readable(evutil_socket_t fd, short what, void *ctx) {
     (void)what;
     if (g->state == GUEST_NEW)
         take_request(g);
+    else if (g->state == GUEST_ANSWERED || g->probe)
+        take_report(g);
     else
         guest_free(g);
 }
@@ -439,6 +491,13 @@ static void lane_added(struct guest *g) {
         guest_refuse(g, ERR_CLOSED, "the broker is not running: try again");
 }
 
+static void lane_open(struct guest *g) {
+    if (attach_send_answer(g->fd, &(struct attach_answer){.err = 0}) == 0)
+        guest_serve(g);
+    else
+        guest_refuse(g, ERR_SYSTEM, "the launcher does not read");
+}
+
 static int on_lane(void *ctx, uint32_t id, enum lane_news news, struct view text) {
     struct attach *a = ctx;
     struct guest *g = guest_of(a, id);
@@ -454,8 +513,25 @@ static int on_lane(void *ctx, uint32_t id, enum lane_news news, struct view text
     } else if (news == LANE_UP) {
         g->up = true;
         serve_when_ready(g);
+    } else if (news == LANE_SERVES && g->state == GUEST_REPORTED) {
+        lane_open(g);
     }
     return 0;
+}
+
+static void on_probe(void *ctx, uint32_t id, uint32_t ask) {
+    struct attach *a = ctx;
+    struct guest *g = guest_of(a, id);
+    if (!g || g->state != GUEST_SERVED) {
+        answer_ask(a, ask, ERR_MISSING, VIEW("the sandbox has ended meanwhile"));
+    } else if (g->probe) {
+        answer_ask(a, ask, ERR_AGAIN, VIEW("the sandbox is being probed already"));
+    } else {
+        g->probe = ask;
+        arm(g, PROBE_SECONDS);
+        if (attach_send_ask(g->fd) != 0)
+            probe_missed(g);
+    }
 }
 
 static void on_status(void *ctx, struct buf *out) {
@@ -474,6 +550,7 @@ static const struct child_ops ops = {
     .on_commit = on_commit,
     .on_status = on_status,
     .on_lane = on_lane,
+    .on_probe = on_probe,
 };
 
 /* ---- the process ---- */

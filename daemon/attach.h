@@ -24,8 +24,4 @@ struct attach;
 struct attach *attach_new(struct loop *l, const struct role_args *args);
 void attach_free(struct attach *a);
 
-/* Whether rights (bundle_right walks) let this user, or one of the groups, attach the sandbox. */
-bool attach_permits(struct view rights, uint32_t uid, const uint32_t *groups, size_t n_groups,
-                    struct view sandbox);
-
 #endif

@@ -5,6 +5,7 @@
 #include "daemon/parent.h"
 #include "daemon/process.h"
 #include "daemon/rollout.h"
+#include "daemon/status.h"
 #include "policy/lexer.h"
 
 #include <fcntl.h>
@@ -65,6 +66,7 @@ int attached_add(struct process *attach, struct message *m) {
     l->attach = m->id;
     l->awaited = n;
     l->unenforced = unenforced == 1;
+    l->closed = !l->unenforced;
     if (l->unenforced)
         log_warn("lane %u: sandbox %s is attached UNENFORCED: nothing forces it through exeat",
                  l->id, l->sandbox);
@@ -104,6 +106,79 @@ int attached_end(struct process *attach, struct message *m) {
     p->rollout.wanted = true;
     return 0;
 }
+
+/* ---- whether it is tight ---- */
+
+void attached_greet(struct process *egress) {
+    const struct lane *l = lanes_find(egress->parent, egress->lane);
+    if (l && l->open)
+        channel_send(egress->channel, PARENT_OPEN, 0, 0, VIEW(""));
+}
+
+int attached_open(struct process *attach, struct message *m) {
+    struct parent *p = attach->parent;
+    struct lane *l = find(p, m->id);
+    if (attach->role != ROLE_ATTACH)
+        return ERR_BAD;
+    if (!l)
+        return 0;
+    if (!l->closed || l->open)
+        return ERR_BAD;
+    l->open = true;
+    struct process *egress = process_find(p, ROLE_EGRESS, l->id);
+    /* One that comes up later is told then. */
+    if (egress && egress->state == PROCESS_UP)
+        attached_greet(egress);
+    return 0;
+}
+
+int attached_opened(struct process *egress) {
+    struct lane *l = lanes_find(egress->parent, egress->lane);
+    if (egress->role != ROLE_EGRESS || !l || !l->open)
+        return ERR_BAD;
+    if (l->attach && !l->attached_open && !l->ended)
+        attached_tell(l, LANE_SERVES, "");
+    l->attached_open = true;
+    return 0;
+}
+
+/* Why it cannot be probed; NULL: it can. */
+static const char *probe_refusal(const struct lane *l) {
+    return !l ? "no sandbox of this name is attached: only those that `exeat run` has made can be "
+                "probed from here; in others run `exeat doctor`"
+           : l->unenforced ? "the sandbox is unenforced: nothing keeps it from going beside exeat"
+           : !l->open      ? "the sandbox is being made, and is probed before its command begins"
+                           : NULL;
+}
+
+void attached_ask_probe(struct parent *p, uint32_t ask, struct view sandbox) {
+    struct process *attach = process_find(p, ROLE_ATTACH, 0);
+    const struct lane *l = p->lanes;
+    while (l && (!l->attach || l->ended || !view_equal(view_str(l->sandbox), sandbox)))
+        l = l->next;
+    const char *why = probe_refusal(l);
+    if (!why && attach->state != PROCESS_UP)
+        why = "attach is not running: see `exeat status`";
+    if (why) {
+        control_answer(p, ask, ERR_MISSING, view_str(why));
+        return;
+    }
+    struct buf *b = channel_begin(attach->channel, PARENT_PROBE, l->attach, 0);
+    buf_put_u32(b, ask);
+    channel_end(attach->channel);
+}
+
+int attached_probed(struct process *attach, struct message *m) {
+    struct reader r = reader_of(m->body);
+    int code = -(int)read_u8(&r);
+    struct view text = read_block(&r, CHILD_PROBED_MAX);
+    if (!read_done(&r) || attach->role != ROLE_ATTACH || m->id == 0)
+        return ERR_BAD;
+    control_answer(attach->parent, m->id, code, text);
+    return 0;
+}
+
+/* ---- the end ---- */
 
 void attached_lost(struct parent *p) {
     for (struct lane *l = p->lanes; l; l = l->next) {

@@ -6,6 +6,7 @@
 #include "base/rights.h"
 #include "daemon/control_messages.h"
 #include "daemon/front.h"
+#include "policy/bundle.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -125,7 +126,8 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
     static const enum role_ask asks[] = {[CONTROL_STATUS] = ASK_STATUS,
                                          [CONTROL_RELOAD] = ASK_RELOAD,
                                          [CONTROL_STOP] = ASK_STOP,
-                                         [CONTROL_HEAD] = ASK_HEAD};
+                                         [CONTROL_HEAD] = ASK_HEAD,
+                                         [CONTROL_SANDBOX_PROBE] = ASK_PROBE};
     struct client *k = ctx;
     (void)ch;
     if (begin_ask(k, m->id, false) != 0)
@@ -136,10 +138,11 @@ static int take_for_parent(void *ctx, struct channel *ch, struct message *m) {
         arm(k, CONTROL_HEAD_SECONDS);
     /* Whoever watches exeat asks for the status again and again. */
     log_line(m->type == CONTROL_STATUS ? LOG_DEBUG : LOG_INFO, "uid %u asks for %s", k->uid,
-             m->type == CONTROL_STOP     ? "a stop"
-             : m->type == CONTROL_RELOAD ? "a reload"
-             : m->type == CONTROL_HEAD   ? "a signed head"
-                                         : "the status");
+             m->type == CONTROL_STOP            ? "a stop"
+             : m->type == CONTROL_RELOAD        ? "a reload"
+             : m->type == CONTROL_HEAD          ? "a signed head"
+             : m->type == CONTROL_SANDBOX_PROBE ? "a sandbox's probe"
+                                                : "the status");
     struct channel *parent = child_channel(k->owner->front.child);
     struct buf *b = channel_begin(parent, ROLE_ASK, k->ask, 0);
     buf_put_u8(b, (uint8_t)asks[m->type]);
@@ -183,6 +186,7 @@ static const struct channel_rule client_rules[] = {
     {CONTROL_RELOAD, 0, CONTROL_CONFIRMED, take_for_parent, "reload"},
     {CONTROL_STOP, 0, 0, take_for_parent, "stop"},
     {CONTROL_HEAD, 0, 0, take_for_parent, "head"},
+    {CONTROL_SANDBOX_PROBE, 0, SANDBOX_NAME_MAX, take_for_parent, "sandbox probe"},
     {CONTROL_SECRET_ADD, CHANNEL_FD, CONTROL_VALUE_MAX, take_for_broker, "secret add"},
     {CONTROL_SECRET_ROTATE, CHANNEL_FD, CONTROL_VALUE_MAX, take_for_broker, "secret rotate"},
     {CONTROL_SECRET_REMOVE, 0, CONTROL_ASK_MAX, take_for_broker, "secret remove"},

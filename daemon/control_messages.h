@@ -16,6 +16,8 @@ enum {
     CONTROL_RELOAD = 2, /* with the body "yes": also a policy that newly allows something */
     CONTROL_STOP = 3,   /* the JSON has the parent's `pid`, which goes on for a moment */
     CONTROL_HEAD = 4,
+    CONTROL_SANDBOX_PROBE =
+        5, /* the name: has an attached sandbox probed again; escapes end its lane */
     /* From here on a broker message's number plus CONTROL_FOR_BROKER, with its body (without the uid) and descriptor. */
     CONTROL_FOR_BROKER = 16,
     CONTROL_SECRET_ADD = CONTROL_FOR_BROKER + BROKER_SECRET_ADD,

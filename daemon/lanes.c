@@ -377,7 +377,8 @@ static bool leaves_with(const struct lane *l, uint32_t number) {
 
 void lanes_put(struct parent *p, uint32_t number, struct view bundle_lanes, struct buf *out) {
     for (struct lane *l = p->lanes; l; l = l->next) {
-        struct lane_info info = {.names = view_str(l->sandbox), .unenforced = l->unenforced};
+        struct lane_info info = {
+            .names = view_str(l->sandbox), .unenforced = l->unenforced, .closed = l->closed};
         if (has_ended(l) || leaves_with(l, number) || lanes_awaits_issue(l) ||
             (!l->sandbox[0] && !find_info(l, bundle_lanes, &info)))
             continue;

@@ -82,8 +82,10 @@ static int take_up(void *ctx, struct channel *ch, struct message *m) {
     buf_put(&of->key, key);
     of->state = PROCESS_UP;
     links_make(of);
-    if (of->role == ROLE_EGRESS)
+    if (of->role == ROLE_EGRESS) {
         suspended_send(of);
+        attached_greet(of);
+    }
     rollout_greet(of);
     return 0;
 }
@@ -186,7 +188,8 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     char text[32];
     (void)ch;
     uint8_t what = read_u8(&r);
-    bool confirmed = view_equal(read_block(&r, 4096), VIEW("yes"));
+    struct view argument = read_block(&r, 4096);
+    bool confirmed = view_equal(argument, VIEW("yes"));
     if (!read_done(&r) || of->role != ROLE_CONTROL)
         return ERR_BAD;
     switch (what) {
@@ -204,6 +207,9 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
         return 0;
     case ASK_HEAD:
         ask_head(p, m->id);
+        return 0;
+    case ASK_PROBE:
+        attached_ask_probe(p, m->id, argument);
         return 0;
     case ASK_STOP:
         snprintf(text, sizeof text, "{\"pid\":%d}", (int)getpid());
@@ -235,6 +241,22 @@ static int take_lane_end(void *ctx, struct channel *ch, struct message *m) {
     return attached_end(ctx, m);
 }
 
+static int take_lane_open(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return attached_open(ctx, m);
+}
+
+static int take_opened(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    (void)m;
+    return attached_opened(ctx);
+}
+
+static int take_probed(void *ctx, struct channel *ch, struct message *m) {
+    (void)ch;
+    return attached_probed(ctx, m);
+}
+
 static const struct channel_rule rules[] = {
     {ROLE_UP, CHANNEL_ONCE, 2048, take_up, "up"},
     {ROLE_READY, 0, 0, take_ready, "ready"},
@@ -249,6 +271,9 @@ static const struct channel_rule rules[] = {
     {ROLE_LANE_ADD, 0, ATTACHED_BODY_MAX, take_lane_add, "lane add"},
     {ROLE_LANE_LISTENER, CHANNEL_FD, 1, take_lane_listener, "lane listener"},
     {ROLE_LANE_END, 0, 0, take_lane_end, "lane end"},
+    {ROLE_LANE_OPEN, 0, 0, take_lane_open, "lane open"},
+    {ROLE_OPENED, 0, 0, take_opened, "opened"},
+    {ROLE_PROBED, 0, CHILD_PROBED_MAX, take_probed, "probed"},
 };
 
 static void on_channel_closed(void *ctx, struct channel *ch, int why) {

@@ -245,6 +245,11 @@ static int on_suspended(void *ctx, struct view list) {
     return suspension_take(ctx, list);
 }
 
+static void on_opened(void *ctx) {
+    struct lane *l = ctx;
+    l->opened = true;
+}
+
 static void on_commit(void *ctx, uint32_t number) {
     struct lane *l = ctx;
     (void)number;
@@ -292,6 +297,7 @@ static const struct child_ops ops = {
     .on_generation = on_generation,
     .on_commit = on_commit,
     .on_suspended = on_suspended,
+    .on_opened = on_opened,
     .on_stop = on_stop,
     .on_status = on_status,
 };

@@ -359,7 +359,9 @@ int exchange_take_request(struct lane *l, struct message *m) {
     }
     if (request_build(ex) != 0)
         return ERR_BAD;
-    if (!ex->verdict.allow && !ex->undecided)
+    if (lane_is_closed(l))
+        exchange_refuse(ex, REASON_NOT_PROBED, (struct view){NULL, 0});
+    else if (!ex->verdict.allow && !ex->undecided)
         exchange_refuse(ex, ex->verdict.reason, (struct view){NULL, 0});
     else if (suspension_holds(l, view_str(ex->sandbox)))
         exchange_refuse(ex, REASON_SANDBOX_SUSPENDED, (struct view){NULL, 0});

@@ -205,6 +205,7 @@ static int compile(struct generation *g, const struct bundle *b, uint32_t lane,
     memcpy(g->synthetic, b->synthetic, sizeof g->synthetic);
     g->shared = info.shared;
     g->unenforced = info.unenforced;
+    g->closed = info.closed;
     g->audit_durable = b->audit_durable;
     g->behind_proxy = !view_is_empty(b->upstream_proxy);
     g->names = copy_text(info.names);

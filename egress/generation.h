@@ -17,7 +17,7 @@ struct generation {
     struct policy *policy;
     char *policy_file;
     char *names; /* sandboxes of the lane, separated by SP */
-    bool shared, unenforced;
+    bool shared, unenforced, closed;
     bool audit_durable;
     struct range synthetic[GENERATED_RANGES]; /* of the DNS door's addresses; family 0: none */
     bool behind_proxy;                        /* connections are made to an upstream proxy */

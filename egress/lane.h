@@ -37,6 +37,7 @@ struct lane {
     struct generation *next; /* prepared */
     struct channel *proxy, *ca, *broker, *dialer, *inspect; /* NULL while that role is away */
     bool stopping;
+    bool opened; /* by the parent: what the generation says of closed counts no more */
 
     /* trail.c */
     struct audit_stream audit;
@@ -116,6 +117,11 @@ struct lane {
 /* Limit of the generation in use. */
 static inline uint64_t lane_limit(const struct lane *l, enum limit which) {
     return l->now->limits.v[which];
+}
+
+/* Whatever is asked for is refused (REASON_NOT_PROBED). */
+static inline bool lane_is_closed(const struct lane *l) {
+    return l->now && l->now->closed && !l->opened;
 }
 
 #endif

@@ -223,6 +223,8 @@ static struct verdict judge(struct lane *l, struct lookup *q, struct trail *t) {
     if (identity_find(l, true, 0, (struct view){NULL, 0}, q->sandbox, &proof, &why) != 0)
         return refuse(why);
     t->sandbox = view_str(q->sandbox);
+    if (lane_is_closed(l))
+        return refuse(REASON_NOT_PROBED);
     if (suspension_holds(l, t->sandbox))
         return refuse(REASON_SANDBOX_SUSPENDED);
     if (!bucket_take(&l->names->queries, loop_now(l->loop), lane_limit(l, LIMIT_DNS_QUERIES)))
@@ -256,6 +258,7 @@ static enum reply_code code_of(enum reason why) {
     case REASON_PEER_NOT_ALLOWED:
         return REPLY_REFUSED;
     case REASON_NOT_READY:
+    case REASON_NOT_PROBED:
     case REASON_AUDIT_UNAVAILABLE:
     case REASON_BROKER_UNAVAILABLE:
     case REASON_TOO_MANY:

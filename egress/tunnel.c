@@ -136,6 +136,8 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
                       &t->proof, &why) != 0)
         return why;
     trail->sandbox = view_str(t->sandbox);
+    if (lane_is_closed(l))
+        return REASON_NOT_PROBED;
     if (suspension_holds(l, trail->sandbox))
         return REASON_SANDBOX_SUSPENDED;
     why = find_authority(l, o, &t->authority, &text);

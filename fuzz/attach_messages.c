@@ -1,7 +1,7 @@
 /*
  * A hostile launcher at the attach socket. Of the input the first byte is how many descriptors go along and the
- * second which ones they begin with; the third says whether the rest, one packet, is sent twice. A parent and a broker that grant everything
- * let it come as far as it can. Attach must be there afterwards, without the launcher, its lane and its descriptors.
+ * second which ones they begin with; the third says whether the rest, one packet, is sent twice (1), or behind a request that is good, where a
+ * report is awaited (2). A parent, a broker and an audit that grant everything let it come as far as it can. Attach must be there afterwards, without the launcher, its lane and its descriptors.
  */
 #include "base/attach.h"
 #include "base/child.h"
@@ -26,7 +26,7 @@ static struct loop *loop;
 static struct channel *parent, *broker;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static socklen_t address_size = sizeof(sa_family_t); /* the kernel chooses an abstract name */
-static int pool[5], lanes;
+static int pool[5], lanes, audit;
 static bool idle, ready, broken;
 
 static void require(bool ok) {
@@ -92,6 +92,16 @@ static int take_committed(void *ctx, struct channel *ch, struct message *m) {
     return take_ready(ctx, ch, m);
 }
 
+/* It serves from now on, and somebody wants to know whether it is tight still. */
+static int take_open(void *ctx, struct channel *ch, struct message *m) {
+    (void)ctx;
+    tell_lane(ch, m->id, LANE_SERVES);
+    struct buf *b = channel_begin(ch, PARENT_PROBE, m->id, GENERATION);
+    buf_put_u32(b, m->id);
+    channel_end(ch);
+    return 0;
+}
+
 static const struct channel_rule parent_rules[] = {
     {ROLE_UP, 0, 64, take_ready, "up"},
     {ROLE_READY, 0, 0, take_ready, "ready"},
@@ -100,6 +110,8 @@ static const struct channel_rule parent_rules[] = {
     {ROLE_LANE_ADD, 0, 128, take_add, "lane add"},
     {ROLE_LANE_LISTENER, CHANNEL_FD, 1, take_listener, "lane listener"},
     {ROLE_LANE_END, 0, 0, take_end, "lane end"},
+    {ROLE_LANE_OPEN, 0, 0, take_open, "lane open"},
+    {ROLE_PROBED, 0, CHILD_PROBED_MAX, take_ready, "probed"},
 };
 
 /* ---- the broker ---- */
@@ -172,21 +184,21 @@ static void listen_here(void) {
         close(listener);
 }
 
-static void send_peer(int fd) {
+static void send_peer(enum role role, int fd) {
     struct buf *b;
     struct buf body;
     buf_init(&body, 64);
     b = &body;
-    buf_put_u8(b, ROLE_BROKER);
+    buf_put_u8(b, (uint8_t)role);
     buf_put_u32(b, 0);
-    buf_put_block(b, VIEW("broker"));
+    buf_put_block(b, VIEW("peer"));
     channel_send_fd(parent, PARENT_PEER, 0, 0, buf_view(b), fd);
     buf_free(b);
 }
 
 static void start(void) {
     struct role_args args = {.role = ROLE_ATTACH, .listeners = 1};
-    int fds[2], to_broker[2];
+    int fds[2], to_broker[2], records[2];
     log_open("fuzz", LOG_FATAL);
     /* Whatever is opened first may not be where the role's descriptors are wanted. */
     for (int fd = PARENT_FD; fd <= LISTENER_FD; fd++)
@@ -203,7 +215,10 @@ static void start(void) {
     broker = channel_new(loop, to_broker[0], broker_rules,
                          sizeof broker_rules / sizeof *broker_rules, 0, on_closed, NULL);
     require(parent && broker);
-    send_peer(to_broker[1]);
+    require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, records) == 0);
+    audit = records[0];
+    send_peer(ROLE_BROKER, to_broker[1]);
+    send_peer(ROLE_AUDIT, records[1]);
     channel_send_fd(parent, PARENT_GENERATION, 0, GENERATION, (struct view){NULL, 0}, make_text());
     channel_send(parent, PARENT_COMMIT, 0, GENERATION, (struct view){NULL, 0});
     while (!ready)
@@ -212,7 +227,10 @@ static void start(void) {
 
 /* Until nobody is left: the figures of each turn tell. */
 static void settle(void) {
+    uint8_t record[1 << 16];
     for (idle = false; !idle;) {
+        while (recv(audit, record, sizeof record, 0) > 0)
+            continue;
         channel_send(parent, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
         require(!broken && loop_turn(loop) == 0);
     }
@@ -242,6 +260,13 @@ static void send_packet(int to, struct view packet, size_t n, uint8_t first) {
     (void)!sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+static void some_turns(void) {
+    for (int i = 0; i < 6; i++) {
+        channel_send(parent, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
+        require(!broken && loop_turn(loop) == 0);
+    }
+}
+
 static int lowest_free(void) {
     int fd = dup(STDIN_FILENO);
     close(fd);
@@ -257,11 +282,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int before = lowest_free();
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     require(connect(fd, (struct sockaddr *)&address, address_size) == 0);
-    for (int i = 0; i <= (data[2] & 1); i++)
+    if (data[2] & 2) {
+        /* Of Unix, so that it is not taken for one that nothing forces. */
+        send_packet(fd, VIEW("\2\0\0\0\10worker-1\1\1"), 1, 4);
+        some_turns();
+    }
+    for (int i = 0; i <= (data[2] & 1); i++) {
         send_packet(fd, view_of(data + HEAD, size - HEAD), data[0] % FDS_MAX, data[1]);
-    for (int i = 0; i < 6; i++) {
-        channel_send(parent, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
-        require(!broken && loop_turn(loop) == 0);
+        some_turns();
     }
     close(fd);
     settle();

@@ -62,7 +62,7 @@ static void open_vault(void) {
 
 static void open_mandate(void) {
     struct bundle b = {.policy_file = VIEW("policy"), .policy_text = view_str(policy_text)};
-    struct lane_info lane = {1, false, VIEW("worker"), false};
+    struct lane_info lane = {1, false, VIEW("worker"), false, false};
     struct buf lanes, text;
     buf_init(&lanes, 4096);
     buf_init(&text, 1 << 20);

@@ -52,11 +52,18 @@ static void read_ranges(struct reader *r, struct range ranges[GENERATED_RANGES])
 
 /* ---- lanes ---- */
 
-enum lane_kind { LANE_OWN, LANE_SHARED, LANE_UNENFORCED };
+enum lane_kind { LANE_OWN, LANE_SHARED, LANE_UNENFORCED, LANE_CLOSED };
+
+static enum lane_kind kind_of(const struct lane_info *lane) {
+    return lane->shared       ? LANE_SHARED
+           : lane->unenforced ? LANE_UNENFORCED
+           : lane->closed     ? LANE_CLOSED
+                              : LANE_OWN;
+}
 
 void bundle_put_lane(struct buf *out, const struct lane_info *lane) {
     buf_put_u32(out, lane->id);
-    buf_put_u8(out, lane->shared ? LANE_SHARED : lane->unenforced ? LANE_UNENFORCED : LANE_OWN);
+    buf_put_u8(out, (uint8_t)kind_of(lane));
     buf_put_block(out, lane->names);
 }
 
@@ -93,8 +100,9 @@ static struct lane_info read_lane(struct reader *r) {
     uint8_t kind = read_u8(r);
     lane.shared = kind == LANE_SHARED;
     lane.unenforced = kind == LANE_UNENFORCED;
+    lane.closed = kind == LANE_CLOSED;
     lane.names = read_block(r, TEXT_BLOCK_MAX);
-    r->bad = r->bad || kind > LANE_UNENFORCED || lane.id == 0 || !names_are_good(&lane);
+    r->bad = r->bad || kind > LANE_CLOSED || lane.id == 0 || !names_are_good(&lane);
     return lane;
 }
 

@@ -17,6 +17,8 @@ struct lane_info {
     bool shared;       /* sandboxes prove who they are by a proxy token */
     struct view names; /* sandbox names, separated by SP; exactly one when not shared */
     bool unenforced;   /* attached, and nothing forces the sandbox through exeat; not when shared */
+    bool
+        closed; /* attached: refuses everything until it was found that nothing gets out beside it; not when shared or unenforced */
 };
 
 struct static_host {

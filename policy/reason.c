@@ -167,6 +167,9 @@ static const struct reason_info infos[] = {
          "for this sandbox."),
     TOLD(REASON_NOT_READY, "not_ready", 503, "No policy is in use yet",
          "Try again in a moment; if it lasts, the operator must look at the policy."),
+    TOLD(REASON_NOT_PROBED, "not_probed", 503,
+         "It is not known yet whether this sandbox has other ways out",
+         "Try again in a moment; whoever attaches the sandbox must report what its probes found."),
 
     /* ---- upstream ---- */
     TOLD(REASON_NAME_NOT_RESOLVED, "name_not_resolved", 502, "The host's name has no address",

@@ -65,6 +65,7 @@ enum reason {
     REASON_SECRET_UNFIT,            /* it cannot be spelled in the credential's place */
     REASON_CERTIFICATE_UNAVAILABLE, /* the client certificate of the service cannot be shown */
     REASON_NOT_READY,               /* no generation is in use yet */
+    REASON_NOT_PROBED,              /* the sandbox was not found to be tight yet */
     /* upstream: 502, 504 */
     REASON_NAME_NOT_RESOLVED,
     REASON_CONNECT_FAILED,

@@ -9,6 +9,7 @@
 #include "run/probe_self.h"
 #include "run/refusal.h"
 #include "run/refused.h"
+#include "run/report.h"
 #include "run/say.h"
 #include "run/signals.h"
 #include "run/talk.h"
@@ -16,9 +17,12 @@
 #include "run/variables.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/close_range.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,14 +39,59 @@ static int enter_namespaces(const struct inner_caller *caller) {
     return 0;
 }
 
-static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller) {
+/* As the command is, and before anything else is executed as it. */
+static int tell_probes(const struct run_plan *plan, int line) {
+    struct buf report;
+    buf_init(&report, REPORT_MAX);
+    probe_self(plan, &report);
+    int result = buf_ok(&report) ? talk_send_report(line, buf_view(&report)) : ERR_MEMORY;
+    buf_free(&report);
+    return result;
+}
+
+static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller,
+                              int line) {
     if (enter_namespaces(caller) != 0 || files_enter(plan) != 0 || confine_command() != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (probe_self(plan) != 0 || refused_hear() != 0)
+    /* Who does not let it go has said why. */
+    if (tell_probes(plan, line) != 0 || talk_receive_go(line) != 0 || refused_hear() != 0)
         _exit(RUN_FAILED);
     sigprocmask(SIG_SETMASK, &caller->signals, NULL);
     run_execute(plan->argv);
+}
+
+/* Who made a user namespace may enter it, without any other right. */
+static int enter_one(pid_t of, const char *name, int type) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)of, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int result = fd >= 0 ? setns(fd, type) : -1;
+    if (result != 0)
+        run_say("a probe cannot enter %s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return result;
+}
+
+static int enter_those_of(pid_t of) {
+    return enter_one(of, "user", CLONE_NEWUSER) == 0 && enter_one(of, "mnt", CLONE_NEWNS) == 0 ? 0
+                                                                                               : -1;
+}
+
+/* Nothing of the launcher's but the line. */
+static void keep_line(int line) {
+    if (line > STDERR_FILENO + 1)
+        close_range(STDERR_FILENO + 1, (unsigned)line - 1, 0);
+    close_range((unsigned)line + 1, ~0U, 0);
+}
+
+/* In the namespaces of the command, while that runs, and with as few rights. */
+static _Noreturn void prober(const struct run_plan *plan, pid_t of, int line) {
+    if (enter_those_of(of) != 0 || confine_command() != 0)
+        _exit(RUN_FAILED);
+    keep_line(line);
+    _exit(tell_probes(plan, line) == 0 ? 0 : RUN_FAILED);
 }
 
 /* ---- its environment ---- */
@@ -89,16 +138,62 @@ static int make_sandbox(const struct run_plan *plan, const struct inner_caller *
     return 0;
 }
 
-/* Ends what ends, until it is the command: its status. */
-static int await(pid_t of) {
-    int status;
-    for (;;) {
-        signals_deliver(of);
-        for (pid_t pid = waitpid(-1, &status, WNOHANG); pid > 0;
-             pid = waitpid(-1, &status, WNOHANG))
-            if (pid == of)
-                return status;
+struct inside {
+    const struct run_plan *plan;
+    struct inner_talk talk; /* s is -1 when nobody is left to ask */
+    int signals;
+    pid_t command, prober; /* the latter 0: nobody probes */
+};
+
+static void tell_no_report(const struct inside *i) {
+    if (talk_send_report(i->talk.line, VIEW("")) != 0)
+        run_say("the launcher does not take what the probes found");
+}
+
+static void take_ask(struct inside *i) {
+    int result = talk_receive_again(i->talk.s);
+    if (result == ERR_CLOSED)
+        i->talk.s = -1;
+    if (result != 0 || i->prober)
+        return;
+    i->prober = fork();
+    if (i->prober == 0)
+        prober(i->plan, i->command, i->talk.line);
+    if (i->prober < 0) {
+        i->prober = 0;
+        tell_no_report(i);
     }
+}
+
+/* One that was ended by the command, say, tells nothing. */
+static void take_end_of_prober(struct inside *i, int status) {
+    i->prober = 0;
+    if (status != 0)
+        tell_no_report(i);
+}
+
+/* Ends what ends; true with its status when it is the command. */
+static bool reap(struct inside *i, int *status) {
+    for (pid_t pid = waitpid(-1, status, WNOHANG); pid > 0; pid = waitpid(-1, status, WNOHANG)) {
+        if (pid == i->command)
+            return true;
+        if (pid == i->prober)
+            take_end_of_prober(i, *status);
+    }
+    return false;
+}
+
+static int await(struct inside *i) {
+    int status;
+    while (!reap(i, &status)) {
+        struct pollfd of[] = {{.fd = i->signals, .events = POLLIN},
+                              {.fd = i->talk.s, .events = POLLIN}};
+        poll(of, 2, -1);
+        signals_deliver(i->signals, i->command);
+        if (of[1].revents)
+            take_ask(i);
+    }
+    return status;
 }
 
 /* The sandbox is nothing without its launcher. Giving up rights takes this back, so it comes after. */
@@ -108,13 +203,16 @@ static bool is_bound_to_launcher(int s) {
            !(recv(s, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
 }
 
-void inner_main(const struct run_plan *plan, const struct inner_caller *caller, int s) {
-    if (make_sandbox(plan, caller, s) != 0)
+void inner_main(const struct run_plan *plan, const struct inner_caller *caller,
+                const struct inner_talk *talk) {
+    struct inside i = {.plan = plan, .talk = *talk};
+    if (make_sandbox(plan, caller, talk->s) != 0)
         _exit(RUN_FAILED);
-    pid_t pid = fork();
-    if (pid == 0)
-        command(plan, caller);
-    if (pid < 0 || confine_init() != 0 || !is_bound_to_launcher(s))
+    i.signals = signals_open();
+    i.command = i.signals >= 0 ? fork() : -1;
+    if (i.command == 0)
+        command(plan, caller, talk->line);
+    if (i.command < 0 || confine_init() != 0 || !is_bound_to_launcher(talk->s))
         _exit(RUN_FAILED);
-    _exit(talk_send_status(s, await(pid)) == 0 ? 0 : RUN_FAILED);
+    _exit(talk_send_status(talk->s, await(&i)) == 0 ? 0 : RUN_FAILED);
 }

@@ -17,7 +17,13 @@ struct inner_caller {
     sigset_t signals;
 };
 
-/* The first process, right after clone(2); s: its end of the talk (talk.h). Never returns. */
-_Noreturn void inner_main(const struct run_plan *plan, const struct inner_caller *caller, int s);
+/* The ends of the talk (talk.h) in there. */
+struct inner_talk {
+    int s, line;
+};
+
+/* The first process, right after clone(2). Never returns. */
+_Noreturn void inner_main(const struct run_plan *plan, const struct inner_caller *caller,
+                          const struct inner_talk *talk);
 
 #endif

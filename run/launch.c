@@ -1,13 +1,16 @@
 #include "run/launch.h"
 
+#include "base/attach.h"
 #include "run/inner.h"
 #include "run/refusal.h"
+#include "run/report.h"
 #include "run/say.h"
 #include "run/signals.h"
 #include "run/talk.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,9 +38,12 @@ static pid_t find_foreground(void) {
     return group == getpgrp() ? group : -1;
 }
 
-void launch_hold(struct launch *l) {
-    signals_hold(&l->signals);
+int launch_hold(struct launch *l) {
+    l->talk = l->line = l->asks = -1;
+    signals_hold(&l->before);
     l->foreground = find_foreground();
+    l->signals = signals_open();
+    return l->signals >= 0 ? 0 : -1;
 }
 
 static pid_t clone_into_namespaces(void) {
@@ -55,6 +61,7 @@ static int reap(pid_t pid) {
 
 static void end_talk(struct launch *l) {
     close(l->talk);
+    close(l->line);
     reap(l->init);
 }
 
@@ -71,25 +78,47 @@ static int receive_listeners(struct launch *l) {
     return 0;
 }
 
-int launch_begin(struct launch *l, const struct run_plan *plan) {
-    struct inner_caller caller = {.uid = geteuid(), .gid = getegid()};
-    int ends[2];
-    if (check_standard_files() != 0)
+static int make_talk(struct launch *l, struct inner_talk *theirs) {
+    int s[2], line[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0)
         return -1;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return run_say("a socket pair: %s", strerror(errno));
-    launch_hold(l);
-    caller.signals = l->signals;
-    l->init = clone_into_namespaces();
-    if (l->init == 0) {
-        close(ends[0]);
-        inner_main(plan, &caller, ends[1]);
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, line) != 0) {
+        close(s[0]);
+        close(s[1]);
+        return -1;
     }
+    l->talk = s[0];
+    l->line = line[0];
+    *theirs = (struct inner_talk){s[1], line[1]};
+    return 0;
+}
+
+/* The first process' number, or -1 with errno. */
+static pid_t clone_inner(const struct launch *l, const struct run_plan *plan,
+                         const struct inner_talk *theirs) {
+    const struct inner_caller caller = {.uid = geteuid(), .gid = getegid(), .signals = l->before};
+    pid_t init = clone_into_namespaces();
+    if (init != 0)
+        return init;
+    close(l->talk);
+    close(l->line);
+    close(l->signals);
+    inner_main(plan, &caller, theirs);
+}
+
+int launch_begin(struct launch *l, const struct run_plan *plan) {
+    struct inner_talk theirs;
+    if (check_standard_files() != 0 || launch_hold(l) != 0)
+        return -1;
+    if (make_talk(l, &theirs) != 0)
+        return run_say("a socket pair: %s", strerror(errno));
+    l->init = clone_inner(l, plan, &theirs);
     int why = errno;
-    l->talk = ends[0];
-    close(ends[1]);
+    close(theirs.s);
+    close(theirs.line);
     if (l->init < 0) {
         close(l->talk);
+        close(l->line);
         return run_say("namespaces: %s. Without them the command is not run, unless you say "
                        "--unenforced",
                        refusal_reason("", why));
@@ -100,11 +129,20 @@ int launch_begin(struct launch *l, const struct run_plan *plan) {
     return -1;
 }
 
-int launch_go(struct launch *l, struct view environment) {
+int launch_enter(struct launch *l, struct view environment, struct buf *report) {
     int result = talk_send_environment(l->talk, environment);
     if (result == ERR_LIMIT)
         run_say("the environment is too large");
     if (result == 0)
+        result = talk_receive_report(l->line, report);
+    if (result == 0)
+        return 0;
+    end_talk(l);
+    return -1;
+}
+
+int launch_go(struct launch *l) {
+    if (talk_send_go(l->line) == 0)
         return 0;
     end_talk(l);
     return -1;
@@ -116,10 +154,42 @@ static void take_terminal_back(const struct launch *l) {
         tcsetpgrp(STDIN_FILENO, l->foreground);
 }
 
-int launch_await(const struct launch *l) {
+/* ---- until the end ---- */
+
+/* exeatd asks for the probes again, or is gone: then nobody serves the sandbox, and the command goes on. */
+static void take_ask(struct launch *l) {
+    int result = attach_receive_ask(l->asks);
+    if (result == ERR_AGAIN)
+        return;
+    if (result != 0 || talk_send_again(l->talk) != 0)
+        l->asks = -1;
+}
+
+static void pass_report(struct launch *l) {
+    struct buf report;
+    buf_init(&report, REPORT_MAX);
+    if (talk_receive_report(l->line, &report) != 0 ||
+        attach_send_report(l->asks, buf_view(&report)) != 0)
+        l->asks = -1;
+    buf_free(&report);
+}
+
+static void await_something(struct launch *l) {
+    struct pollfd of[] = {{.fd = l->signals, .events = POLLIN},
+                          {.fd = l->asks, .events = POLLIN},
+                          {.fd = l->asks < 0 ? -1 : l->line, .events = POLLIN}};
+    poll(of, sizeof of / sizeof *of, -1);
+    signals_relay(l->signals, l->init);
+    if (of[1].revents)
+        take_ask(l);
+    if (of[2].revents)
+        pass_report(l);
+}
+
+int launch_await(struct launch *l) {
     int status = 0;
     while (waitpid(l->init, &status, WNOHANG) == 0)
-        signals_relay(l->init);
+        await_something(l);
     take_terminal_back(l);
     return status;
 }
@@ -128,6 +198,7 @@ int launch_wait(struct launch *l, int *status) {
     launch_await(l);
     int result = talk_receive_status(l->talk, status);
     close(l->talk);
+    close(l->line);
     return result == 0 ? 0 : -1;
 }
 

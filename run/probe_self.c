@@ -2,7 +2,6 @@
 
 #include "run/probe_host.h"
 #include "run/probe_network.h"
-#include "run/say.h"
 
 #include <limits.h>
 #include <string.h>
@@ -16,11 +15,8 @@ enum { DISCARD = 9, QUIC = 443, WAIT_MS = 1000, PATHS_MAX = 1 << 20 };
 static const char *const addresses[] = {"192.0.2.1", "198.51.100.1", "169.254.169.254",
                                         "2001:db8::1", "fd00:ec2::254"};
 
-static void refuse(void *ctx, const struct finding *f) {
-    int *result = ctx;
-    if (f->verdict != PROBE_CONTAINED)
-        *result = run_say("the sandbox is not tight, so the command is not run: %s %s: %s",
-                          f->probe, f->what, f->why);
+static void keep(void *ctx, const struct finding *f) {
+    report_put(ctx, f);
 }
 
 /* Whether the path is what a bind shows, or in it. */
@@ -50,9 +46,8 @@ static void probe_paths(const struct probe *p, const struct run_plan *plan,
     buf_free(&hidden);
 }
 
-int probe_self(const struct run_plan *plan) {
-    int result = 0;
-    const struct probe p = {.wait_ms = WAIT_MS, .tell = refuse, .ctx = &result};
+void probe_self(const struct run_plan *plan, struct buf *report) {
+    const struct probe p = {.wait_ms = WAIT_MS, .tell = keep, .ctx = report};
     probe_interfaces(&p);
     probe_sockets(&p);
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
@@ -63,5 +58,4 @@ int probe_self(const struct run_plan *plan) {
     probe_processes(&p);
     probe_paths(&p, plan, probe_known_sockets, probe_socket_files);
     probe_paths(&p, plan, probe_known_files, probe_files);
-    return result;
 }

@@ -1,7 +1,11 @@
 #include "run/signals.h"
 
+#include "run/say.h"
+
+#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
+#include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 void signals_hold(sigset_t *before) {
@@ -12,19 +16,20 @@ void signals_hold(sigset_t *before) {
     signal(SIGCHLD, SIG_DFL);
 }
 
-static int next_signal(siginfo_t *info) {
+int signals_open(void) {
     sigset_t all;
-    int number;
     sigfillset(&all);
-    do
-        number = sigwaitinfo(&all, info);
-    while (number < 0);
-    return number;
+    int fd = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd >= 0 ? fd : run_say("signals cannot be taken: %s", strerror(errno));
+}
+
+static bool next_signal(int signals, struct signalfd_siginfo *info) {
+    return read(signals, info, sizeof *info) == (ssize_t)sizeof *info;
 }
 
 /* By kill(2) and the like; what the terminal sends went to the command's process group as well. */
-static bool is_from_process(const siginfo_t *info) {
-    return info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL;
+static bool is_from_process(const struct signalfd_siginfo *info) {
+    return info->ssi_code == SI_USER || info->ssi_code == SI_QUEUE || info->ssi_code == SI_TKILL;
 }
 
 static bool is_stop(int number) {
@@ -46,12 +51,12 @@ static void pass_on(pid_t init, int number) {
     sigqueue(init, number, (union sigval){.sival_int = 0});
 }
 
-void signals_relay(pid_t init) {
-    siginfo_t info;
-    for (;;) {
-        int number = next_signal(&info);
+void signals_relay(int signals, pid_t init) {
+    struct signalfd_siginfo info;
+    while (next_signal(signals, &info)) {
+        int number = (int)info.ssi_signo;
         if (number == SIGCHLD)
-            return;
+            continue;
         if (is_from_process(&info) || number == SIGCONT)
             pass_on(init, number);
         if (is_stop(number))
@@ -59,14 +64,10 @@ void signals_relay(pid_t init) {
     }
 }
 
-void signals_deliver(pid_t command) {
-    siginfo_t info;
-    for (;;) {
-        int number = next_signal(&info);
-        if (number == SIGCHLD)
-            return;
+void signals_deliver(int signals, pid_t command) {
+    struct signalfd_siginfo info;
+    while (next_signal(signals, &info))
         /* Whoever is outside of the namespace has no number in it. */
-        if (info.si_code == SI_QUEUE && info.si_pid == 0)
-            kill(command, number);
-    }
+        if (info.ssi_signo != SIGCHLD && info.ssi_code == SI_QUEUE && info.ssi_pid == 0)
+            kill(command, (int)info.ssi_signo);
 }

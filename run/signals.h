@@ -9,14 +9,13 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* From here on every signal waits for signals_wait; what was blocked before is in *before. */
+/* From here on every signal waits to be taken; what was blocked before is in *before. */
 void signals_hold(sigset_t *before);
-/*
- * The launcher's side: passes on what comes to the first process of the sandbox until one of the
- * caller's children has ended. The child is not reaped.
- */
-void signals_relay(pid_t init);
-/* The first process' side: the same for the command, until a child has ended; only the launcher is heard. */
-void signals_deliver(pid_t command);
+/* A descriptor (signalfd(2)) that is readable while one waits, or -1 after saying why not. */
+int signals_open(void);
+/* The launcher's side: passes on what waits to the first process of the sandbox. */
+void signals_relay(int signals, pid_t init);
+/* The first process' side: the same for the command; only the launcher is heard. */
+void signals_deliver(int signals, pid_t command);
 
 #endif

@@ -1,6 +1,7 @@
 #include "run/talk.h"
 
 #include "base/file.h"
+#include "run/report.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -87,4 +88,53 @@ int talk_send_status(int s, int status) {
 
 int talk_receive_status(int s, int *status) {
     return read_exactly(s, status, sizeof *status);
+}
+
+/* ---- probing ---- */
+
+int talk_send_again(int s) {
+    return file_write(s, VIEW("p"));
+}
+
+int talk_receive_again(int s) {
+    char byte;
+    ssize_t n = recv(s, &byte, 1, MSG_DONTWAIT);
+    return n == 1 ? 0 : n < 0 && (errno == EAGAIN || errno == EINTR) ? ERR_AGAIN : ERR_CLOSED;
+}
+
+/* Of none, too, a packet has a byte: else it would be taken for the end. */
+int talk_send_report(int line, struct view report) {
+    struct iovec parts[] = {{(char[]){'r'}, 1}, {(void *)(uintptr_t)report.p, report.n}};
+    const struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+    return sendmsg(line, &m, MSG_NOSIGNAL) == (ssize_t)report.n + 1 ? 0 : ERR_SYSTEM;
+}
+
+int talk_receive_report(int line, struct buf *report) {
+    uint8_t *room = buf_reserve(report, REPORT_MAX);
+    char word;
+    struct iovec parts[] = {{&word, 1}, {room, REPORT_MAX}};
+    struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t n;
+    if (!room)
+        return ERR_MEMORY;
+    do
+        n = recvmsg(line, &m, 0);
+    while (n < 0 && errno == EINTR);
+    if (n <= 0)
+        return n == 0 ? ERR_CLOSED : ERR_SYSTEM;
+    buf_commit(report, (size_t)n - 1);
+    return 0;
+}
+
+int talk_send_go(int line) {
+    return send(line, "g", 1, MSG_NOSIGNAL) == 1 ? 0 : ERR_SYSTEM;
+}
+
+int talk_receive_go(int line) {
+    char word;
+    ssize_t n;
+    do
+        n = recv(line, &word, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n == 1 ? 0 : n == 0 ? ERR_CLOSED : ERR_SYSTEM;
 }

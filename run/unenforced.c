@@ -36,8 +36,7 @@ int unenforced_begin(struct launch *l, uint16_t *port) {
     if (l->listeners[0] < 0)
         return run_say("a port on loopback: %s", strerror(errno));
     l->n_listeners = 1;
-    launch_hold(l);
-    return 0;
+    return launch_hold(l);
 }
 
 static _Noreturn void command(const struct launch *l, char **argv, struct view environment) {
@@ -45,7 +44,7 @@ static _Noreturn void command(const struct launch *l, char **argv, struct view e
     if (variables_set(environment) != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, 0);
-    sigprocmask(SIG_SETMASK, &l->signals, NULL);
+    sigprocmask(SIG_SETMASK, &l->before, NULL);
     run_execute(argv);
 }
 

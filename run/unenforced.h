@@ -10,7 +10,7 @@
 
 /* -1 after saying why not. */
 int unenforced_begin(struct launch *l, uint16_t *port);
-/* As launch_go. -1 after saying why not. */
+/* Starts the command; environment: blocks "NAME=value" that are added to ours. -1 after saying why not. */
 int unenforced_go(struct launch *l, char **argv, struct view environment);
 /* The command's status as waitpid(2) has it. */
 int unenforced_wait(struct launch *l);

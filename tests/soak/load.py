@@ -22,7 +22,7 @@ class Refused(Exception):
 
 class Client:
     """
-    One sandbox' way to its host. facts: port (the listener; None: there is no exeat between), ca, proxy_fields
+    One sandbox's way to its host. facts: port (the listener; None: there is no exeat between), ca, proxy_fields
     (identity), placeholder, host, upstream (port). One connection, kept as long as it lives.
     """
 

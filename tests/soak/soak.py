@@ -56,7 +56,7 @@ class Soak:
                 "upstream": self.place.values[world.HOSTS[host]]}
 
     def resume(self, sandbox, threads=6, rate=20.0):
-        """Starts the sandbox' process of clients."""
+        """Starts the sandbox's process of clients."""
         stop = SPAWN.Event()
         ledger = self.ledgers.setdefault(sandbox, os.path.join(self.scratch, "answers-" + sandbox))
         process = SPAWN.Process(target=load.work, args=(self.facts(sandbox), sandbox, ledger, stop, threads, rate), daemon=True)

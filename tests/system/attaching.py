@@ -28,7 +28,7 @@ def block(data):
     return struct.pack(">I", len(data)) + data
 
 
-def request(sandbox, kinds, version=1, n=None):
+def request(sandbox, kinds, version=2, n=None):
     return bytes([version]) + block(sandbox.encode()) + bytes([len(kinds) if n is None else n]) + bytes(kinds)
 
 
@@ -51,6 +51,25 @@ def receive(stream):
     if data[0]:
         raise Refusal(-data[0], text.decode())
     return json.loads(text), rest[4:]
+
+
+def finding(probe, what, verdict=0, why="refused", fix=""):
+    """One of a report; 0: contained, 1: escaped, 2: unsure."""
+    return bytes([verdict]) + b"".join(block(word.encode()) for word in (probe, what, why, fix))
+
+
+TIGHT = finding("udp", "192.0.2.1:9") + finding("raw", "IPv4")
+
+
+def report(stream, findings=TIGHT):
+    """What the launcher's probes found; returns when exeatd serves, else raises a Refusal."""
+    stream.send(b"r" + findings)
+    data = stream.recv(1 << 16)
+    if not data:
+        raise EOFError("the connection ended without an answer")
+    if data[0]:
+        size = struct.unpack(">I", data[1:5])[0]
+        raise Refusal(-data[0], data[5:5 + size].decode())
 
 
 def ended(stream):

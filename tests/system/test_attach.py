@@ -6,9 +6,11 @@ import re
 import signal
 import socket
 import struct
+import subprocess
 import time
 
-from attaching import CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, in_child, receive, request, send
+from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
+                       receive, report, request, send)
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
 from place import Report, need_root, read_all, wait_for
 
@@ -220,6 +222,7 @@ def the_listeners_of_a_sandbox_are_in_its_own_namespace(place):
         listener = socket.create_server(("127.0.0.1", 3128))
         send(stream, request("a", [EXPLICIT]), [listener])
         receive(stream)
+        report(stream)
         listener.close()
         with socket.create_connection(("127.0.0.1", 3128), timeout=10) as client:
             client.sendall(b"CONNECT evil.example.net:443 HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -227,6 +230,167 @@ def the_listeners_of_a_sandbox_are_in_its_own_namespace(place):
 
     worked, said = in_child(launch)
     assert worked and said.startswith(b"HTTP/1.1 403"), said
+
+
+# ---- whether it is tight ----
+
+class Closed:
+    """Attached by a listener that is a Unix socket, which does not say that nothing forces the sandbox to it; no report yet."""
+
+    def __init__(self, place, sandbox="a"):
+        self.place, self.path = place, os.path.join(place.directory, "%s-%d.sock" % (sandbox, time.monotonic_ns()))
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(self.path)
+        self.listener.listen(16)
+        self.stream = connect(place.path("attach.sock"))
+        send(self.stream, request(sandbox, [EXPLICIT]), [self.listener])
+        self.issued, _ = receive(self.stream)
+        self.listener.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.stream.close()
+        os.unlink(self.path)
+
+    def ask(self, line=b"CONNECT evil.example.net:443"):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(15)
+            client.connect(self.path)
+            client.sendall(line + b" HTTP/1.1\r\nHost: x\r\n\r\n")
+            return client.recv(4096)
+
+
+def is_closed(said):
+    return said.startswith(b"HTTP/1.1 503") and b"not_probed" in said
+
+
+def nothing_is_served_before_it_was_found_that_nothing_gets_out(place):
+    """Whatever is asked for is refused, with a record; then it is judged as ever."""
+    before = place.records()[-1]["seq"]
+    with Closed(place) as closed:
+        allowed = b"CONNECT api.allowed.test:%d" % place.values["port"]
+        assert is_closed(closed.ask()) and is_closed(closed.ask(allowed)), closed.ask(allowed)
+        clear = closed.ask(b"GET http://api.allowed.test/")
+        assert is_closed(clear), clear
+        report(closed.stream)
+        assert closed.ask().startswith(b"HTTP/1.1 403") and closed.ask(allowed).startswith(b"HTTP/1.1 200")
+    refused = wait_for(lambda: [r for r in place.records() if r["seq"] > before and r.get("reason") == "not_probed"])
+    assert len(refused) >= 2 and refused[0]["sandbox"] == "a", refused
+    probed = events(place, "sandbox_probed")[-1]
+    assert (probed["sandbox"], probed["detail"], probed["principal"]) == ("a", "2 tried, 2 contained", str(os.getuid())), probed
+    assert probed["seq"] > refused[-1]["seq"]
+
+
+def a_sandbox_that_is_not_tight_is_not_served(place):
+    for findings, says in [(TIGHT + finding("udp", "192.0.2.1:9", 1, "somebody answers"), "3 tried, 2 contained; not contained: udp 192.0.2.1:9"),
+                           (TIGHT + finding("interfaces", "d0", 2, "it is up"), "interfaces d0 (it is up)"),
+                           (b"", "could not be made"), (TIGHT[:-1], "malformed"), (b"\xff" * 4000, "malformed"),
+                           (finding("a", "b", 3), "malformed")]:
+        with Closed(place) as closed:
+            text = refusal(lambda: report(closed.stream, findings))
+            assert "not tight" in text and says in text, text
+            assert ended(closed.stream)
+        kept = wait_for(lambda: next((r for r in events(place, "sandbox_not_tight") if says in r["detail"]), None))
+        assert kept and kept["sandbox"] == "a", (says, kept)
+        assert wait_for(lambda: lane_of(place, "a") is None)
+    assert attach_and_ask(place, "a") == 200
+
+
+def a_launcher_that_says_something_else_or_goes_is_detached(place):
+    for word in (b"x", b"p", request("a", [EXPLICIT]), b"r" + b"x" * (70 << 10)):
+        with Closed(place) as closed:
+            closed.stream.send(word)
+            assert ended(closed.stream), word
+        assert wait_for(lambda: lane_of(place, "a") is None)
+    with Closed(place) as closed:
+        report(closed.stream)
+        closed.stream.send(b"r" + TIGHT)
+        assert ended(closed.stream), "a report that nobody asked for"
+    Closed(place).__exit__()
+    assert wait_for(lambda: lane_of(place, "a") is None)
+
+
+def a_lane_that_was_opened_is_open_when_a_part_of_it_begins_again(place):
+    with Closed(place) as closed:
+        report(closed.stream)
+        assert closed.ask().startswith(b"HTTP/1.1 403")
+        kill_and_wait(place, ("egress", lane_of(place, "a")))
+
+        def answers():
+            try:
+                return closed.ask()
+            except OSError:
+                return b""
+
+        assert wait_for(lambda: answers().startswith(b"HTTP/1.1"), 15)
+        assert closed.ask().startswith(b"HTTP/1.1 403"), closed.ask()
+
+
+def probe(place, name="a"):
+    """Begins `exeat sandbox probe`."""
+    return subprocess.Popen([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "--json", "sandbox", "probe", name],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def a_sandbox_is_probed_again_when_the_operator_asks(place):
+    with Closed(place) as closed:
+        report(closed.stream)
+        asked = probe(place)
+        assert closed.stream.recv(10) == b"p"
+        assert "being probed already" in probe(place).communicate()[1]
+        closed.stream.send(b"r" + TIGHT)
+        out, err = asked.communicate(timeout=20)
+        found = json.loads(out)
+        assert asked.returncode == 0 and found["escaped"] == 0, (out, err)
+        assert [(r["name"], r["verdict"]) for r in found["rows"]] == [("udp", "contained"), ("raw", "contained")], found
+        assert closed.ask().startswith(b"HTTP/1.1 403")
+        asked = probe(place)
+        assert closed.stream.recv(10) == b"p"
+        closed.stream.send(b"r" + TIGHT + finding("tcp", "192.0.2.1:80", 1, "somebody takes it", "a firewall"))
+        out, err = asked.communicate(timeout=20)
+        assert asked.returncode == 1 and "served no more" in err, (out, err)
+        assert json.loads(out)["rows"][-1]["fix"] == "a firewall", out
+        assert ended(closed.stream)
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    assert "tcp 192.0.2.1:80" in events(place, "sandbox_not_tight")[-1]["detail"]
+
+
+def a_probe_that_cannot_be_made_ends_the_sandbox(place):
+    for answer in (b"r", None):
+        with Closed(place) as closed:
+            report(closed.stream)
+            asked = probe(place)
+            assert closed.stream.recv(10) == b"p"
+            if answer:
+                closed.stream.send(answer)
+                assert ended(closed.stream)
+            else:
+                closed.stream.close()
+            _, err = asked.communicate(timeout=20)
+            assert asked.returncode != 0 and ("could not be probed" if answer else "has ended meanwhile") in err, err
+        assert wait_for(lambda: lane_of(place, "a") is None)
+
+
+def who_does_not_answer_a_probe_is_served_no_more(place):
+    with Closed(place) as closed:
+        report(closed.stream)
+        begun = time.monotonic()
+        asked = probe(place)
+        _, err = asked.communicate(timeout=100)
+        assert asked.returncode != 0 and "no report came in time" in err, err
+        assert 25 < time.monotonic() - begun < 90
+        assert closed.stream.recv(10) == b"p" and ended(closed.stream)
+    assert "in time" in events(place, "sandbox_not_tight")[-1]["detail"]
+
+
+def what_cannot_be_probed_is_said(place):
+    with Attached(place, "a"):
+        for name, says in (("a", "unenforced"), ("b", "`exeat run` has made"), ("nobody", "`exeat run` has made")):
+            asked = probe(place, name)
+            _, err = asked.communicate(timeout=20)
+            assert asked.returncode != 0 and says in err, (name, err)
 
 
 def who_loses_the_right_is_put_out(place):
@@ -287,7 +451,7 @@ def nonsense_is_refused_and_leaves_nothing_behind(place):
     before = settled()
     for sent, sockets, says in [
             (b"\0", [], "malformed"), (b"\xff" * 255, [tcp], "malformed"), (b"x" * 2000, [tcp], "malformed"),
-            (request("a", [EXPLICIT], version=2), [tcp], "another version"),
+            (request("a", [EXPLICIT], version=1), [tcp], "another version"),
             (request("a", [EXPLICIT]), [], "malformed"), (request("a", [EXPLICIT]), [tcp, tcp], "malformed"),
             (request("a", [EXPLICIT], n=2), [tcp, tcp], "malformed"), (request("a", [EXPLICIT] * 33), [tcp] * 33, "malformed"),
             (request("a", []), [], "no listening socket"), (request("a", [TRANSPARENT]), [udp], "no listening socket"),
@@ -522,7 +686,7 @@ def main():
     tests = [f for name, f in globals().items() if getattr(f, "__module__", None) == "__main__" and
              getattr(f, "__code__", None) and f.__code__.co_varnames[:f.__code__.co_argcount] == ("place",) and
              f not in (status,)]
-    apart = [who_is_suspended_is_so_when_attached_again,
+    apart = [who_is_suspended_is_so_when_attached_again, who_does_not_answer_a_probe_is_served_no_more,
              who_asks_without_end_does_not_fill_the_log]
     report.run_in(attach_place, [t for t in tests if t not in apart])
     for test in apart:

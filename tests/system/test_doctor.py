@@ -11,8 +11,8 @@ import tempfile
 import threading
 
 from case_scene import in_own_network
-from helpers import small_place
-from place import BUILD, Report, Skip
+from helpers import HOSTS, POLICY, SECRET, small_place
+from place import BUILD, Place, Report, Skip, wait_for
 from run_scene import ORDINARY, PYTHON, Scene
 
 HOSTILE = BUILD if BUILD.rstrip("/").endswith("hostile") else os.path.join(BUILD, "hostile")
@@ -271,6 +271,9 @@ def sockets_of_outside_escaped_and_those_of_the_sandbox_did_not(o):
 
 # ---- what `exeat run` makes of a hole ----
 
+AN_INTERFACE = "ip link add d0 type veth peer name d1 && ip link set d0 up"
+
+
 class Holed(Scene):
     """As root, whose shell keeps all rights over the sandbox."""
 
@@ -279,10 +282,10 @@ class Holed(Scene):
         for name in (".gnupg", ".config", ".config/exeat"):
             self.make(os.path.join(self.home, name))
 
-    def attempt(self, hole):
+    def attempt(self, hole, options=()):
         """What became of a command in a sandbox with this hole, and whether it began."""
         began = os.path.join(self.visible, "began")
-        exeat = [os.path.join(HOSTILE, "exeat"), *self.words(["touch", began])[1:]]
+        exeat = [os.path.join(HOSTILE, "exeat"), *self.words(["touch", began], options)[1:]]
         done = subprocess.run(exeat, capture_output=True, timeout=60, **{**self.how({"EXEAT_HOLE": hole}), "cwd": "/"})
         there = os.path.exists(began)
         if there:
@@ -304,7 +307,69 @@ def without_a_hole_the_command_is_run(h):
 
 
 def an_interface_refuses(h):
-    h.refused("ip link add d0 type veth peer name d1 && ip link set d0 up", "interfaces d0")
+    h.refused(AN_INTERFACE, "interfaces d0")
+
+
+def a_hole_is_in_the_trail_of_exeatd_and_so_is_that_there_is_none(h):
+    trail = h.file("trail.jsonl")
+    for hole, event, detail in ((AN_INTERFACE, "sandbox_not_tight", "not contained: interfaces d0"), ("true", "sandbox_probed", " contained")):
+        done, _ = h.attempt(hole, ["--log", trail])
+        assert b"cannot be made" not in done.stderr, done
+        with open(trail) as f:
+            kept = [r for r in map(json.loads, f) if r.get("event") == event]
+        assert len(kept) == 1 and detail in kept[0]["detail"] and kept[0]["sandbox"] == "a", (event, kept)
+        os.unlink(trail)
+
+
+@contextlib.contextmanager
+def opening_later(h, hole):
+    """A running exeatd with a sandbox that is tight, and what opens the hole in it; the sandbox's command ends with 7."""
+    opens = h.file("opens")
+    later = "(until test -e %s; do sleep 0.1; done; %s; touch %s.done) >/dev/null 2>&1 &" % (opens, hole, opens)
+    with Place(POLICY, {}, {"demo-key": (SECRET, "sk-demo-")}, hosts=HOSTS, config="attach attach.sock\n") as daemon:
+        command = [os.path.join(HOSTILE, "exeat"), "--config", daemon.path("exeat.conf"), "run", "--sandbox", "a", "--",
+                   "sh", "-c", "echo go; read end; exit 7"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **h.how({"EXEAT_HOLE": later}))
+
+        def open_it():
+            open(opens, "w").close()
+            assert wait_for(lambda: os.path.exists(opens + ".done"), 10), "the hole cannot be made here"
+
+        try:
+            assert process.stdout.readline() == b"go\n"
+            found = json.loads(daemon.exeat("--json", "sandbox", "probe", "a"))
+            assert found["escaped"] == found["unsure"] == 0 and len(found["rows"]) > 10, found
+            yield daemon, open_it
+            # The command goes on, and nobody serves it.
+            process.communicate(b"\n", timeout=20)
+            assert process.returncode == 7, process.returncode
+        finally:
+            process.kill()
+            process.wait()
+            for name in (opens, opens + ".done"):
+                if os.path.exists(name):
+                    os.unlink(name)
+
+
+def probes_of(daemon):
+    return [r["event"] for r in daemon.records() if r.get("event") in ("sandbox_probed", "sandbox_not_tight", "lane_ended")]
+
+
+def a_hole_that_opens_later_ends_the_sandbox_when_the_operator_asks(h):
+    with opening_later(h, AN_INTERFACE) as (daemon, open_it):
+        open_it()
+        text = daemon.exeat("sandbox", "probe", "a", check=False)
+        assert daemon.last.returncode == 1 and "containment  interfaces  d0" in text, (text, daemon.last)
+        assert wait_for(lambda: probes_of(daemon) == ["sandbox_probed", "sandbox_probed", "sandbox_not_tight", "lane_ended"]), probes_of(daemon)
+
+
+def a_sandbox_in_which_nothing_can_be_tried_any_more_is_served_no_more(h):
+    """Without its /proc the process that probes finds no way to where the command is."""
+    with opening_later(h, "umount -l /proc") as (daemon, open_it):
+        open_it()
+        daemon.exeat("sandbox", "probe", "a", check=False)
+        assert daemon.last.returncode == 1 and b"could not be probed" in daemon.last.stderr, daemon.last
+        assert wait_for(lambda: probes_of(daemon) == ["sandbox_probed", "sandbox_probed", "sandbox_not_tight", "lane_ended"]), probes_of(daemon)
 
 
 def somebody_who_takes_datagrams_refuses(h):
@@ -351,7 +416,8 @@ OPEN = [ways_that_are_not_there_are_said_with_their_fix_and_the_others_work,
         raw_sockets_escaped, the_listener_of_another_sandbox_escaped, exeatd_s_files_socket_and_process_escaped,
         outside_of_any_sandbox_nothing_escapes_and_it_is_said,
         sockets_of_outside_escaped_and_those_of_the_sandbox_did_not]
-HOLED = [without_a_hole_the_command_is_run, an_interface_refuses, somebody_who_takes_datagrams_refuses,
+HOLED = [without_a_hole_the_command_is_run, an_interface_refuses, a_hole_is_in_the_trail_of_exeatd_and_so_is_that_there_is_none,
+         a_hole_that_opens_later_ends_the_sandbox_when_the_operator_asks, a_sandbox_in_which_nothing_can_be_tried_any_more_is_served_no_more, somebody_who_takes_datagrams_refuses,
          the_processes_of_the_host_refuse, a_socket_of_an_agent_refuses,
          a_socket_that_the_user_shows_does_not, files_of_exeat_refuse]
 

@@ -330,7 +330,7 @@ s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 try:
     s.connect(%r)
     try:
-        s.send(b"\\1\\0\\0\\0\\1b\\0")
+        s.send(b"\\2\\0\\0\\0\\1b\\0")
     except OSError:
         pass
     print(s.recv(4096)[:1])

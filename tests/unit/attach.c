@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "base/attach.h"
-#include "daemon/attach.h"
+#include "daemon/attach_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,15 +102,15 @@ static void a_malformed_request_is_refused_and_no_descriptor_stays(void **state)
         struct view bytes;
         size_t fds;
     } cases[] = {
-        {VIEW("\1"), 1},
-        {VIEW("\2\0\0\0\1a\1\1"), 1},         /* another version */
-        {VIEW("\1\0\0\0\1a\1"), 1},           /* no kind */
-        {VIEW("\1\0\0\0\1a\1\1\1"), 1},       /* a kind too many */
-        {VIEW("\1\0\0\0\1a\2\1\1"), 1},       /* a descriptor too few */
-        {VIEW("\1\0\0\0\1a\1\1"), 2},         /* one too many */
-        {VIEW("\1\0\0\0\1a\1\1"), 0},         /* none */
-        {VIEW("\1\0\0\0\1a\1\1"), 33},        /* more than anything may have */
-        {VIEW("\1\377\377\377\377a\1\1"), 1}, /* a length that is a lie */
+        {VIEW("\2"), 1},
+        {VIEW("\3\0\0\0\1a\1\1"), 1},         /* another version */
+        {VIEW("\2\0\0\0\1a\1"), 1},           /* no kind */
+        {VIEW("\2\0\0\0\1a\1\1\1"), 1},       /* a kind too many */
+        {VIEW("\2\0\0\0\1a\2\1\1"), 1},       /* a descriptor too few */
+        {VIEW("\2\0\0\0\1a\1\1"), 2},         /* one too many */
+        {VIEW("\2\0\0\0\1a\1\1"), 0},         /* none */
+        {VIEW("\2\0\0\0\1a\1\1"), 33},        /* more than anything may have */
+        {VIEW("\2\377\377\377\377a\1\1"), 1}, /* a length that is a lie */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct attach_request got;
@@ -169,6 +169,35 @@ static void an_answer_arrives_whole(void **state) {
     close(fds[1]);
 }
 
+static void a_report_arrives_whole_and_an_ask_is_one_byte(void **state) {
+    (void)state;
+    static char large[ATTACH_REPORT_MAX + 1];
+    struct buf b;
+    int fds[2];
+    pair(fds);
+    buf_init(&b, 2 * ATTACH_REPORT_MAX);
+    assert_int_equal(attach_receive_ask(fds[0]), ERR_AGAIN);
+    assert_int_equal(attach_send_ask(fds[1]), 0);
+    assert_int_equal(attach_receive_ask(fds[0]), 0);
+    assert_int_equal(attach_receive_report(fds[1], &b), ERR_AGAIN);
+    assert_int_equal(attach_send_report(fds[0], VIEW("")), 0);
+    assert_int_equal(attach_receive_report(fds[1], &b), 0);
+    assert_int_equal(buf_len(&b), 0);
+    memset(large, 'x', sizeof large);
+    assert_int_equal(attach_send_report(fds[0], view_of(large, sizeof large)), ERR_LIMIT);
+    assert_int_equal(attach_send_report(fds[0], view_of(large, sizeof large - 1)), 0);
+    assert_int_equal(attach_receive_report(fds[1], &b), 0);
+    assert_int_equal(buf_len(&b), ATTACH_REPORT_MAX);
+    buf_reset(&b);
+    assert_int_equal(send(fds[0], large, sizeof large, 0), sizeof large);
+    assert_int_equal(attach_receive_report(fds[1], &b), ERR_BAD);
+    close(fds[0]);
+    assert_int_equal(attach_receive_report(fds[1], &b), ERR_CLOSED);
+    assert_int_equal(attach_receive_ask(fds[1]), ERR_CLOSED);
+    buf_free(&b);
+    close(fds[1]);
+}
+
 /* ---- who may ---- */
 
 static void rights_go_by_user_or_group_and_by_name(void **state) {
@@ -179,17 +208,17 @@ static void rights_go_by_user_or_group_and_by_name(void **state) {
     bundle_put_right(&b, &(struct attach_right){.id = 1000, .names = VIEW("a b")});
     bundle_put_right(&b, &(struct attach_right){.group = true, .id = 5, .names = VIEW("c")});
     struct view rights = buf_view(&b);
-    assert_true(attach_permits(rights, 1000, NULL, 0, VIEW("a")));
-    assert_true(attach_permits(rights, 1000, NULL, 0, VIEW("b")));
-    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("c")));
-    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("A")));
-    assert_false(attach_permits(rights, 1000, NULL, 0, VIEW("a b")));
-    assert_true(attach_permits(rights, 7, groups, 2, VIEW("c")));
-    assert_false(attach_permits(rights, 7, groups + 1, 1, VIEW("c")));
+    assert_true(attach_request_permitted(rights, 1000, NULL, 0, VIEW("a")));
+    assert_true(attach_request_permitted(rights, 1000, NULL, 0, VIEW("b")));
+    assert_false(attach_request_permitted(rights, 1000, NULL, 0, VIEW("c")));
+    assert_false(attach_request_permitted(rights, 1000, NULL, 0, VIEW("A")));
+    assert_false(attach_request_permitted(rights, 1000, NULL, 0, VIEW("a b")));
+    assert_true(attach_request_permitted(rights, 7, groups, 2, VIEW("c")));
+    assert_false(attach_request_permitted(rights, 7, groups + 1, 1, VIEW("c")));
     /* A user's number is no group's, nor the other way round. */
-    assert_false(attach_permits(rights, 5, NULL, 0, VIEW("c")));
-    assert_false(attach_permits(rights, 7, groups, 2, VIEW("a")));
-    assert_false(attach_permits((struct view){NULL, 0}, 1000, groups, 2, VIEW("a")));
+    assert_false(attach_request_permitted(rights, 5, NULL, 0, VIEW("c")));
+    assert_false(attach_request_permitted(rights, 7, groups, 2, VIEW("a")));
+    assert_false(attach_request_permitted((struct view){NULL, 0}, 1000, groups, 2, VIEW("a")));
     buf_free(&b);
 }
 
@@ -200,6 +229,7 @@ int main(void) {
         cmocka_unit_test(a_malformed_request_is_refused_and_no_descriptor_stays),
         cmocka_unit_test(the_end_of_the_connection_is_no_request),
         cmocka_unit_test(an_answer_arrives_whole),
+        cmocka_unit_test(a_report_arrives_whole_and_an_ask_is_one_byte),
         cmocka_unit_test(rights_go_by_user_or_group_and_by_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

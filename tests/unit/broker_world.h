@@ -160,8 +160,8 @@ static void say_in_use(struct world *w, uint64_t state) {
 /* A generation with what the broker last sent as registry. */
 static void send_generation(struct world *w) {
     struct bundle bundle = {.policy_file = VIEW("policy"), .policy_text = view_str(policy_text)};
-    struct lane_info one = {1, false, VIEW("worker"), false},
-                     two = {2, true, VIEW("other idle"), false};
+    struct lane_info one = {1, false, VIEW("worker"), false, false},
+                     two = {2, true, VIEW("other idle"), false, false};
     struct buf lanes;
     buf_init(&lanes, 4096);
     limits_default(&bundle.limits);

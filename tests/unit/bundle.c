@@ -38,9 +38,10 @@ static struct bundle sample(void) {
     b.limits.v[LIMIT_CONNECTIONS] = 7;
     assert_int_equal(address_parse(VIEW("192.0.2.53"), &b.resolvers[0]), 0);
     assert_int_equal(address_parse(VIEW("2001:db8::53"), &b.resolvers[1]), 0);
-    bundle_put_lane(&lanes, &(struct lane_info){1, false, VIEW("worker-1"), true});
-    bundle_put_lane(&lanes, &(struct lane_info){3, true, VIEW("a b c"), false});
-    bundle_put_lane(&lanes, &(struct lane_info){4, true, VIEW(""), false});
+    bundle_put_lane(&lanes, &(struct lane_info){1, false, VIEW("worker-1"), true, false});
+    bundle_put_lane(&lanes, &(struct lane_info){3, true, VIEW("a b c"), false, false});
+    bundle_put_lane(&lanes, &(struct lane_info){4, true, VIEW(""), false, false});
+    bundle_put_lane(&lanes, &(struct lane_info){5, false, VIEW("d"), false, true});
     struct static_host h4 = host("a.test", "10.0.0.1"), h6 = host("a.test", "::1");
     bundle_put_host(&hosts, &h4);
     bundle_put_host(&hosts, &h6);
@@ -113,7 +114,7 @@ static void lanes_are_walked_and_found(void **state) {
     assert_true(!lane.shared && lane.unenforced);
     assert_true(view_equal(lane.names, VIEW("worker-1")));
     assert_true(bundle_lane(&rest, &lane));
-    assert_true(lane.shared && !lane.unenforced);
+    assert_true(lane.shared && !lane.unenforced && !lane.closed);
     assert_true(bundle_lane_unenforced(b.lanes, 1));
     assert_false(bundle_lane_unenforced(b.lanes, 3) || bundle_lane_unenforced(b.lanes, 2));
     names = lane.names;
@@ -124,6 +125,8 @@ static void lanes_are_walked_and_found(void **state) {
     }
     assert_false(lane_sandbox(&names, &name));
     assert_true(bundle_lane(&rest, &lane));
+    assert_true(bundle_lane(&rest, &lane));
+    assert_true(lane.id == 5 && lane.closed && !lane.shared && !lane.unenforced);
     assert_false(bundle_lane(&rest, &lane));
     assert_int_equal(rest.n, 0);
     assert_int_equal(bundle_find_lane(&b, 3, &lane), 0);
@@ -180,28 +183,28 @@ static void limit_out_of_range(struct bundle *b) {
 }
 
 static void lane_twice(struct bundle *b) {
-    bundle_put_lane(&lanes, &(struct lane_info){4, false, VIEW("x"), false});
+    bundle_put_lane(&lanes, &(struct lane_info){5, false, VIEW("x"), false, false});
     b->lanes = buf_view(&lanes);
 }
 
 static void lane_zero(struct bundle *b) {
     buf_reset(&lanes);
-    bundle_put_lane(&lanes, &(struct lane_info){0, false, VIEW("x"), false});
+    bundle_put_lane(&lanes, &(struct lane_info){0, false, VIEW("x"), false, false});
     b->lanes = buf_view(&lanes);
 }
 
 static void lane_of_two(struct bundle *b) {
-    bundle_put_lane(&lanes, &(struct lane_info){5, false, VIEW("x y"), false});
+    bundle_put_lane(&lanes, &(struct lane_info){6, false, VIEW("x y"), false, false});
     b->lanes = buf_view(&lanes);
 }
 
 static void lane_of_nobody(struct bundle *b) {
-    bundle_put_lane(&lanes, &(struct lane_info){5, false, VIEW(""), false});
+    bundle_put_lane(&lanes, &(struct lane_info){6, false, VIEW(""), false, false});
     b->lanes = buf_view(&lanes);
 }
 
 static void lane_with_a_gap(struct bundle *b) {
-    bundle_put_lane(&lanes, &(struct lane_info){5, true, VIEW("x  y"), false});
+    bundle_put_lane(&lanes, &(struct lane_info){6, true, VIEW("x  y"), false, false});
     b->lanes = buf_view(&lanes);
 }
 

@@ -176,8 +176,8 @@ static struct mint_validity usual(void) {
 static void send_generation(struct world *w, uint32_t number, const char *text, uint64_t names) {
     struct buf lanes;
     struct bundle b = {.policy_file = VIEW("policy"), .policy_text = view_str(text)};
-    struct lane_info one = {1, false, VIEW("one"), false},
-                     shared = {2, true, VIEW("two three"), false};
+    struct lane_info one = {1, false, VIEW("one"), false, false},
+                     shared = {2, true, VIEW("two three"), false, false};
     limits_default(&b.limits);
     b.limits.v[LIMIT_NEW_NAMES] = names;
     buf_init(&lanes, 4096);

@@ -30,6 +30,13 @@ struct job {
     uint64_t state; /* of the vault: a generation with it, or a later one, is awaited */
 };
 
+/* What attach had issued and has not ended. */
+struct issue {
+    struct issue *next;
+    uint32_t uid;
+    char name[NAME_SIZE];
+};
+
 struct desk {
     struct loop *loop;
     struct custody *custody;
@@ -38,6 +45,7 @@ struct desk {
     struct channel *control; /* or attach */
     struct job *jobs;
     size_t n_jobs;
+    struct issue *issues; /* not when whole */
 };
 
 /* ---- jobs ---- */
@@ -124,6 +132,49 @@ void desk_in_use(struct desk *o, uint64_t state) {
         if (j->deadline && j->state <= state)
             job_end(j, 0);
     }
+}
+
+/* ---- what attach has issued ---- */
+
+static void issue_forget(struct desk *o, const char *name) {
+    struct issue **at = &o->issues;
+    while (*at && strcmp((*at)->name, name) != 0)
+        at = &(*at)->next;
+    struct issue *found = *at;
+    if (!found)
+        return;
+    *at = found->next;
+    free(found);
+}
+
+static void issue_remember(struct desk *o, const struct request *r) {
+    struct issue *new = calloc(1, sizeof *new);
+    issue_forget(o, r->name);
+    if (!new)
+        return;
+    new->uid = r->uid;
+    memcpy(new->name, r->name, sizeof new->name);
+    new->next = o->issues;
+    o->issues = new;
+}
+
+/* Attach has died, and with it the connections that these lived by. */
+static void end_issues(struct desk *o) {
+    struct buf text;
+    bool ended = o->issues;
+    buf_init(&text, BROKER_TEXT_MAX);
+    while (o->issues) {
+        struct request r = {.type = BROKER_SANDBOX_REMOVE, .uid = o->issues->uid};
+        memcpy(r.name, o->issues->name, sizeof r.name);
+        issue_forget(o, r.name);
+        buf_reset(&text);
+        if (action_sandbox_remove(o->custody, &r, &text) != 0)
+            log_warn("what was issued to sandbox %s stays: %.*s", r.name,
+                     VIEW_ARG(buf_view(&text)));
+    }
+    buf_free(&text);
+    if (ended)
+        o->hooks.registry(o->hooks.ctx, VIEW(""));
 }
 
 /* ---- what is done ---- */
@@ -227,6 +278,10 @@ static void start_change(struct job *j) {
     default:
         result = action_sandbox_remove(o->custody, &j->request, &j->answer);
     }
+    if (result == 0 && !o->whole && j->request.type == BROKER_SANDBOX_ADD)
+        issue_remember(o, &j->request);
+    else if (result == 0 && !o->whole)
+        issue_forget(o, j->request.name);
     if (result == 0)
         job_settle(j);
     else
@@ -311,12 +366,14 @@ static void on_closed(void *ctx, struct channel *ch, int why) {
     (void)ch;
     log_warn("%s's channel: %s", o->whole ? "control" : "attach", err_text(why));
     detach(o);
+    end_issues(o);
     if (why == ERR_BAD || why == ERR_LIMIT)
         o->hooks.bad(o->hooks.ctx);
 }
 
 int desk_attach(struct desk *o, int fd) {
     detach(o);
+    end_issues(o);
     o->control = o->whole
                      ? channel_new(o->loop, fd, control_rules,
                                    sizeof control_rules / sizeof *control_rules, 0, on_closed, o)
@@ -337,5 +394,7 @@ void desk_free(struct desk *o) {
     if (!o)
         return;
     detach(o);
+    while (o->issues)
+        issue_forget(o, o->issues->name);
     free(o);
 }

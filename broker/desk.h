@@ -25,7 +25,7 @@ struct desk_hooks {
 struct desk *desk_new(struct loop *l, struct custody *c, const struct desk_hooks *hooks,
                       bool whole);
 void desk_free(struct desk *o);
-/* Takes over the peer's channel; an earlier one and its requests end. ERR_MEMORY. */
+/* Takes over the peer's channel; an earlier one and its requests end. When attach's ends, so does what it had issued. ERR_MEMORY. */
 MUST_USE int desk_attach(struct desk *o, int fd);
 /* A generation is in use whose registry is of this state of the vault: answers who waited for it, or for an earlier one. */
 void desk_in_use(struct desk *o, uint64_t state);

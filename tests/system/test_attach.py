@@ -558,6 +558,8 @@ def when_attach_dies_its_lanes_end(place):
         assert attached.stream.recv(1) == b""
         assert wait_for(lambda: not any(exists(pid) for pid in pids))
     assert wait_for(lambda: lane_of(place, "a") is None)
+    # And what was issued has ended, before anybody attaches anew.
+    assert wait_for(lambda: not next(s for s in json.loads(place.exeat("sandbox", "list", "--json")) if s["name"] == "a")["registered"])
     assert attach_and_ask(place, "a") == 200
 
 

@@ -5,8 +5,7 @@ makers'. What they ask of other hosts is refused. Each function returns the vers
 import os
 
 from agent_apis import WORDS
-from http_clients import made, version
-from package_managers import OWN_ROOTS
+from http_clients import BRINGS_ROOTS, made, version
 from world import Skip
 
 
@@ -51,5 +50,5 @@ def gemini_prints(way):
     return version(program, "--version"), ["a prompt and its streamed answer"]
 
 
-TOOLS = [("Claude Code", claude_prints, {}), ("Codex CLI", codex_executes, {}), 
-         ("Gemini CLI", gemini_prints, {"captured": ("its Node.js " + OWN_ROOTS, "fetch failed")})]
+TOOLS = [("Claude Code", claude_prints, {}), ("Codex CLI", codex_executes, {}),
+         ("Gemini CLI", gemini_prints, {"captured": ("its Node.js " + BRINGS_ROOTS, "fetch failed")})]

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-from http_clients import find_node, made, node_modules, version, version_of
+from http_clients import BRINGS_ROOTS, find_node, made, node_modules, version, version_of
 from registries import NAME, VERSION
 from world import Skip, need, python_with
 
@@ -117,7 +117,7 @@ def gradle_resolve(way):
     box.write("settings.gradle", "")
     box.run("gradle", "--no-daemon", "-q", "-g", os.path.join(box.work, "home"), "got")
     assert box.read("got/extension-%s.jar" % VERSION)
-    return version("sh", "-c", "gradle --version | grep ^Gradle"), ["a dependency from a repository"]
+    return version("sh", "-c", "gradle --version 2>/dev/null | grep ^Gradle"), ["a dependency from a repository"]
 
 
 def apt_update_and_download(way):
@@ -238,9 +238,8 @@ def docker_manifest(way):
     return version("docker", "--version"), ["manifest of an image"]
 
 
-OWN_ROOTS = "brings roots of its own, and takes others from a variable only"
-OF_NODE = {"captured": ("its Node.js " + OWN_ROOTS, "certificate")}
-OF_ITS_OWN = {"captured": (OWN_ROOTS, "UNABLE_TO_VERIFY|UnknownIssuer")}
+OF_NODE = {"captured": ("its Node.js " + BRINGS_ROOTS, "certificate")}
+OF_ITS_OWN = {"captured": (BRINGS_ROOTS, "UNABLE_TO_VERIFY|UnknownIssuer")}
 OPTION_ONLY = {"environment": ("takes roots from an option only", "Cannot download repomd.xml")}
 TOOLS = [
     ("npm", npm_install, OF_NODE), ("pnpm", pnpm_add, OF_NODE), ("Yarn 1", yarn_add, OF_NODE), ("Yarn 4", yarn_4_add, OF_NODE),

@@ -6,7 +6,7 @@ import random
 import re
 import subprocess
 
-from http_clients import version
+from http_clients import BRINGS_ROOTS, version
 from world import SECRET, need, python_with
 
 PUSH = {"environment": 200, "captured": 20}  # MB
@@ -195,8 +195,8 @@ def r_download(way):
 
 TOOLS = [
     ("git", git_clone_and_push, {}), ("HTTPie", httpie_post, {}), ("GitHub CLI", gh_api, {}), ("kubectl", kubectl_get, {}), ("AWS CLI", aws_s3, {}),
-    ("boto3", boto3_s3, {}), ("Azure CLI", az_rest, {}), 
-    ("gcloud", gcloud_describe, {"captured": ("brings roots of its own, and takes others from a variable only", "CERTIFICATE_VERIFY_FAILED")}),
+    ("boto3", boto3_s3, {}), ("Azure CLI", az_rest, {}),
+    ("gcloud", gcloud_describe, {"captured": (BRINGS_ROOTS, "CERTIFICATE_VERIFY_FAILED")}),
     ("R", r_download, {}),
     ("aria2", aria2_download, {"environment": ("takes roots from an option only", "issuer is not known")}),
 ]

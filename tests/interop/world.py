@@ -94,16 +94,28 @@ def own_address():
         return "127.0.0.1", 0
 
 
+# What `exeat doctor` says to every listener of a machine, whoever runs it there.
+DOCTOR = b"GET http://echo.exeat.internal/doctor "
+
+
 class Trap:
-    """Where nothing may arrive: an address outside that policy does not allow."""
+    """Where nothing may arrive: an address outside that policy does not allow. met: who came nevertheless, and what they said first."""
 
     def __init__(self):
         self.address, port = own_address()
-        self.connections = 0
+        self.met = []
         self.listener = Listener(self._serve, port, self.address)
 
     def _serve(self, connection):
-        self.connections += 1
+        met = [connection.getpeername(), b""]
+        self.met.append(met)
+        connection.settimeout(2)
+        try:
+            met[1] = connection.recv(300)
+        except OSError:
+            pass
+        if met[1].startswith(DOCTOR):
+            self.met.remove(met)
         connection.close()
 
 

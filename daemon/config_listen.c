@@ -31,7 +31,7 @@ static struct config_lane *lane_new(struct config_source *s, struct position at)
 static int second_who(struct config_source *s, struct lexer *l, const struct token *at) {
     if (!s->who)
         return 0;
-    errors_add(l->errors, at->at, "a listener has one 'sandbox's or one 'shared'");
+    errors_add(l->errors, at->at, "a listener has one 'sandbox' or one 'shared'");
     return ERR_BAD;
 }
 

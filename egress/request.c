@@ -125,7 +125,8 @@ static enum reason find_target(struct exchange *ex) {
     if (ex->request.form == FORM_ASTERISK)
         return refuse_text(ex, REASON_MALFORMED_TARGET,
                            "the target * names no resource that a rule could allow");
-    bool slashes = policy_allows_encoded_slash(ex->generation->policy, &ex->authority);
+    bool slashes = view_find(ex->request.target, '%') < ex->request.target.n &&
+                   policy_allows_encoded_slash(ex->generation->policy, &ex->authority);
     int (*parse)(struct view, size_t, struct buf *, struct target *, const char **) =
         slashes ? target_parse_slashed : target_parse;
     int result = parse(ex->request.target, segments, &ex->canonical, &ex->target, &text);

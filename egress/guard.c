@@ -95,9 +95,12 @@ static void mark(void *ctx, const struct guard_run *run) {
         memset(look->marks, MARK_NONE, look->text.n);
     look->any = true;
     look->fragments = look->fragments || !run->whole;
-    for (size_t i = run->from - run->leans_before; i < run->to + run->leans_after; i++)
-        if (look->marks[i] != MARK_WHOLE)
-            look->marks[i] = run->whole ? MARK_WHOLE : MARK_FRAGMENT;
+    size_t from = run->from - run->leans_before, to = run->to + run->leans_after;
+    if (run->whole)
+        memset(look->marks + from, MARK_WHOLE, to - from);
+    for (size_t i = from; i < to && !run->whole; i++)
+        if (look->marks[i] == MARK_NONE)
+            look->marks[i] = MARK_FRAGMENT;
 }
 
 /* What either look found holds for both. */

@@ -115,15 +115,36 @@ static bool is_base64(uint8_t c) {
     return is_alnum(c) || c == '+' || c == '/' || c == '-' || c == '_';
 }
 
+/* How many bytes from a and b on are the same, of n. */
+static size_t same_after(const uint8_t *a, const uint8_t *b, size_t n) {
+    size_t i = 0;
+    while (i + GUARD_GRAM <= n && load_gram(a + i) == load_gram(b + i))
+        i += GUARD_GRAM;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i;
+}
+
+/* How many bytes before a and b are the same, of n. */
+static size_t same_before(const uint8_t *a, const uint8_t *b, size_t n) {
+    size_t i = 0;
+    while (i + GUARD_GRAM <= n && load_gram(a - i - GUARD_GRAM) == load_gram(b - i - GUARD_GRAM))
+        i += GUARD_GRAM;
+    while (i < n && a[-1 - (ptrdiff_t)i] == b[-1 - (ptrdiff_t)i])
+        i++;
+    return i;
+}
+
+static size_t lesser(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
 /* Text at `at` equals the pattern at `offset` for a gram: the longest run around it, if it counts. */
 static bool extend(const struct guard_pattern *p, struct view text, size_t at, size_t offset,
                    struct guard_run *run) {
-    size_t left = 0, right = GUARD_GRAM;
-    while (left < offset && left < at && text.p[at - left - 1] == p->text[offset - left - 1])
-        left++;
-    while (offset + right < p->n && at + right < text.n &&
-           text.p[at + right] == p->text[offset + right])
-        right++;
+    const uint8_t *here = text.p + at, *there = p->text + offset;
+    size_t left = same_before(here, there, lesser(at, offset));
+    size_t right = same_after(here, there, lesser(text.n - at, p->n - offset));
     size_t begin = offset - left, end = offset + right;
     if (end < (begin > p->head ? begin : p->head) + p->need)
         return false;

@@ -167,8 +167,10 @@ static void allow_connecting(struct filter *f) {
 }
 
 static void allow_groups(struct filter *f, unsigned groups) {
-    if (groups & ACCEPT)
+    if (groups & ACCEPT) {
         allow(f, SCMP_SYS(accept4));
+        allow(f, SCMP_SYS(setitimer)); /* so that it does not block for long */
+    }
     if (groups & RECEIVE_FD) {
         allow(f, SCMP_SYS(recvmsg));
         allow(f, SCMP_SYS(lseek)); /* how long a sealed text is */

@@ -86,7 +86,7 @@ static bool take_datagram(struct route *r) {
                        .msg_iovlen = 1,
                        .msg_control = control.bytes,
                        .msg_controllen = sizeof control.bytes};
-    ssize_t n = recvmsg(r->datagrams, &m, 0);
+    ssize_t n = recvmsg(r->datagrams, &m, MSG_DONTWAIT);
     if (n < 0)
         return errno == EINTR;
     if (r->only_tells && n > UNREACHABLE_HEAD)
@@ -102,7 +102,10 @@ static bool take_datagram(struct route *r) {
     return true;
 }
 
-/* Whoever handed us the socket can have asked the kernel to keep errors, which would wake us for ever. */
+/*
+ * Whoever handed us the socket has it as well, and can have asked the kernel to keep errors, which would wake us for ever, or shut
+ * it down, where nothing helps but looking at it less often.
+ */
 static void drop_errors(int fd) {
     struct msghdr m = {.msg_iov = NULL};
     for (int i = 0; i < AT_ONCE && recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0; i++)
@@ -132,10 +135,9 @@ static void on_datagram(evutil_socket_t fd, short what, void *ctx) {
         taken++;
     if (taken == 0)
         drop_errors(fd);
-    if (!r->only_tells)
-        return;
-    r->left -= taken;
-    if (r->left <= 0)
+    if (r->only_tells)
+        r->left -= taken;
+    if (taken == 0 || r->left <= 0)
         pause_route(r);
 }
 
@@ -171,7 +173,7 @@ static void send_answer(struct route *r, struct asker *a, struct view answer) {
                        .msg_iovlen = 1,
                        .msg_control = control.bytes};
     m.msg_controllen = put_source(&m, a);
-    if (sendmsg(r->datagrams, &m, MSG_NOSIGNAL) < 0)
+    if (sendmsg(r->datagrams, &m, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
         log_debug("an answer is lost, errno %d", errno);
     a->cookie = 0;
 }

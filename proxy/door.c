@@ -10,13 +10,18 @@
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-enum { AT_ONCE = 16 /* connections accepted for one event */ };
+enum {
+    AT_ONCE = 16,     /* connections accepted for one event */
+    PATIENCE_MS = 50, /* with a listener that blocks */
+};
 
 struct entrance {
     struct door *door;
@@ -90,12 +95,32 @@ static bool is_full(const struct door *d) {
     return d->proxy->n_clients >= d->proxy->limits.v[LIMIT_CONNECTIONS];
 }
 
+/*
+ * A launcher has the same listener as we, and may make it one that blocks, or on which it is the launcher who accepts: then accept4
+ * would keep us, and all who wait for our next generation, waiting. A signal ends that, again and again until it is disarmed.
+ */
+static void be_patient(bool yes) {
+    struct timeval each = {0, yes ? PATIENCE_MS * 1000 : 0};
+    struct itimerval timer = {each, each};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+static void on_impatience(int number) {
+    (void)number;
+}
+
+static bool prepare_patience(void) {
+    struct sigaction end = {.sa_handler = on_impatience}; /* no SA_RESTART */
+    return sigaction(SIGALRM, &end, NULL) == 0;
+}
+
 /* False: there is nobody else to let in now. */
 static bool let_in(const struct entrance *at, int listener) {
     struct door *d = at->door;
     enum way_in way = at->way;
     union end a = {.any.sa_family = AF_UNIX};
     socklen_t size = sizeof a;
+    const struct linger none = {0, 0};
     int on = 1;
     struct peer who;
     char peer[64], meant[MEANT_SIZE] = "";
@@ -103,13 +128,19 @@ static bool let_in(const struct entrance *at, int listener) {
     if (fd < 0) {
         if (errno == EAGAIN || errno == EWOULDBLOCK)
             return false;
-        if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO)
+        if (errno == EINTR) {
+            evutil_make_socket_nonblocking(listener);
+            return false;
+        }
+        if (errno == ECONNABORTED || errno == EPROTO)
             return true;
         /* No descriptors or no memory: the event would fire again and again. */
         log_warn("listener: accepting pauses, errno %d", errno);
         set_paused(d, true);
         return false;
     }
+    /* It has the listener's options: with that one, close would wait for the client. */
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     find_peer(fd, &a, &who);
     describe(&a, &who, peer, sizeof peer);
     if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6)
@@ -135,13 +166,15 @@ static void on_knock(evutil_socket_t fd, short what, void *ctx) {
         set_paused(d, true);
         return;
     }
+    be_patient(true);
     for (int i = 0; i < AT_ONCE; i++)
         if (!let_in(at, fd) || is_full(d))
-            return;
+            break;
+    be_patient(false);
 }
 
 struct door *door_new(struct proxy *p, const struct proxy_listener *listeners, size_t n) {
-    struct door *d = calloc(1, sizeof *d + n * sizeof *d->at);
+    struct door *d = prepare_patience() ? calloc(1, sizeof *d + n * sizeof *d->at) : NULL;
     if (!d)
         return NULL;
     d->proxy = p;

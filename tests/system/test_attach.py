@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Sandboxes that are attached at run time: who may, what they get, and how they end."""
+import fcntl
 import json
 import os
 import re
@@ -12,7 +13,7 @@ import time
 from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
                        receive, report, request, send)
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
-from place import Report, need_root, read_all, wait_for
+from place import Report, basic, need_root, read_all, wait_for
 
 NOBODY, SOMEBODY = 65534, 65533
 CONFIG = """
@@ -436,6 +437,75 @@ def a_user_attaches_no_more_than_the_limit(place):
 
 
 # ---- hostile launchers ----
+
+def cpu_of(pid):
+    """Seconds of processor time."""
+    with open("/proc/%d/stat" % pid) as f:
+        words = f.read().rsplit(")", 1)[1].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def attach_with(place, sandbox, kinds, sockets):
+    stream = connect(place.path("attach.sock"), 60)
+    send(stream, request(sandbox, kinds), sockets)
+    return stream, receive(stream)[0]
+
+
+def quick_for_others(place):
+    begun = time.monotonic()
+    assert attach_and_ask(place, "c") == 200
+    took = time.monotonic() - begun
+    assert took < 6, "another sandbox was attached after %.1f s" % took
+
+
+def who_makes_its_listener_block_keeps_nobody_waiting(place):
+    """All that hold a socket share the flag by which it does not block."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        stream, _ = attach_with(place, "a", (EXPLICIT,), [listener])
+        flags = fcntl.fcntl(listener, fcntl.F_GETFL)
+        with stream:
+            for _ in range(3):
+                fcntl.fcntl(listener, fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
+                with socket.create_connection(listener.getsockname(), timeout=5) as client:
+                    client.sendall(b"GET http://echo.exeat.internal/ HTTP/1.1\r\nHost: echo.exeat.internal\r\nConnection: close\r\n\r\n")
+                    assert read_all(client).startswith(b"HTTP/1.1 407 ")
+            quick_for_others(place)
+            assert "did not answer generation" not in place.log()
+
+
+def who_makes_closing_wait_keeps_nobody_waiting(place):
+    """Options of a listener are those of its connections; this client does not read what closing waits for."""
+    ask_echo = b"GET http://echo.exeat.internal/ HTTP/1.1\r\nHost: echo.exeat.internal\r\n%sX-Long: " + b"x" * 2000 + b"\r\n%s\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 10000))
+        stream, issued = attach_with(place, "a", (EXPLICIT,), [listener])
+        proof = b"Proxy-Authorization: %s\r\n" % basic("a", issued["token"])
+        with stream:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+            client.connect(listener.getsockname())
+            client.sendall(ask_echo % (proof, b"") * 30 + ask_echo % (proof, b"Connection: close\r\n"))
+            time.sleep(3)
+            quick_for_others(place)
+            assert "did not answer generation" not in place.log()
+
+
+def who_shuts_its_socket_down_makes_nobody_busy(place):
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+        datagrams.bind(("127.0.0.1", 0))
+        stream, _ = attach_with(place, "a", (EXPLICIT, DNS_UDP), [listener, datagrams])
+        with stream:
+            proxy = place.pids()[("proxy", lane_of(place, "a"))]
+            with open("/proc/%d/task/%d/children" % (proxy, proxy)) as f:
+                watched = [proxy] + [int(pid) for pid in f.read().split()]
+            for each in (listener, datagrams):
+                try:
+                    each.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # it is done all the same
+            before = sum(map(cpu_of, watched))
+            time.sleep(2)
+            assert len(watched) == 2 and sum(map(cpu_of, watched)) - before < 0.1
+
 
 def nonsense_is_refused_and_leaves_nothing_behind(place):
     tcp, udp, plain = socket.create_server(("127.0.0.1", 0)), socket.socket(type=socket.SOCK_DGRAM), socket.socket()

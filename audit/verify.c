@@ -15,6 +15,7 @@ struct verify {
     struct chain chain;
     bool begun;
     bool head_seen;
+    bool signs;  /* the trail that is read has a signed head */
     bool copied; /* one file that is not in its place */
     struct verify_report *report;
 };
@@ -91,6 +92,7 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
         return false;
     }
     v->report->unchecked += !v->keys;
+    v->signs = true;
     if (!v->keys && v->copied)
         return true;
     char what[64];
@@ -116,6 +118,13 @@ static void check_event(struct verify *v, struct view text, uint64_t seq) {
 
 /* ---- one file ---- */
 
+/* Anybody can write a trail whose records fit: with a key at hand, one that nobody signed is not taken for audit's. */
+static void check_signed(struct verify *v) {
+    if (v->copied && v->keys && v->begun && !v->signs)
+        find(v, v->chain.seq, "the trail that ends with record %llu has no signed head",
+             (unsigned long long)v->chain.seq);
+}
+
 /* Behind the end of one trail, where nothing but a whole one can follow. */
 static bool begins_another(const struct verify *v, struct view text) {
     return v->copied && !v->head && view_equal(value_of(text, "kind"), VIEW("segment")) &&
@@ -127,8 +136,10 @@ static bool check_text(struct verify *v, struct view text, bool first_of_file) {
     bool begins = begins_another(v, text);
     v->report->trails += begins || !v->begun;
     if (begins) {
+        check_signed(v);
         v->chain = (struct chain){.seq = 0};
         v->begun = true;
+        v->signs = false;
     }
     enum chain_fault fault = chain_step(&v->chain, v->begun, text, &line);
     if (fault != CHAIN_GOOD) {
@@ -224,6 +235,7 @@ static void conclude(struct verify *v) {
         find(v, 0, "there is no audit log");
     if (!v->keys && !v->copied)
         find(v, 0, "sign.pub is missing or no public key: heads cannot be checked");
+    check_signed(v);
     check_head(v);
 }
 

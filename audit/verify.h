@@ -34,7 +34,8 @@ MUST_USE int verify_log(int dir, const struct chain_keys *keys, const struct cha
                         struct verify_report *out);
 
 /*
- * The same of one file, wherever it was copied to, which may begin in the middle. keys NULL: signatures of heads are not checked. It
+ * The same of one file, wherever it was copied to, which may begin in the middle. keys NULL: signatures of heads are not checked; else
+ * a trail without a signed head is a finding, since anybody can write one. It
  * may hold several whole trails, as `exeat run --log` appends them, unless a head is given, which is of one. ERR_MISSING:
  * there is no such file.
  */

@@ -438,6 +438,8 @@ def p9_a_changed_a_missing_and_a_cut_record_are_found(place):
 
 def p9_a_copied_file_verifies_by_itself(place):
     place.exeat("log", "head")
+    place.exeat("status")
+    place.exeat("log", "head")
     place.write("head.json", place.last.stdout.decode())
     copy, key, head = place.path("copied.jsonl"), place.path("state", "audit", "sign.pub"), place.path("head.json")
     with open(place.path("state", "audit", "audit.jsonl"), "rb") as f:
@@ -465,6 +467,12 @@ def p9_a_copied_file_verifies_by_itself(place):
     exported = json.loads(open(head).read())["seq"]
     check = copied(l for l in lines if json.loads(l)["seq"] < exported)
     assert check("--key", key)[0] == 0 and check("--key", key, "--head", head)[0] == 1
+    # Signed by nobody: what anybody can write whose records fit.
+    unsigned = lines[:[json.loads(l)["kind"] for l in lines].index("head")]
+    for made_up in (unsigned, unsigned + lines, lines + unsigned):
+        check = copied(made_up)
+        code, text = check("--key", key)
+        assert check()[0] == 0 and code == 1 and "has no signed head" in text, text
     # Signed by somebody else: the key of another trail, and none.
     openssl(place.directory, "genpkey", "-algorithm", "ed25519", "-out", "other.key")
     openssl(place.directory, "pkey", "-in", "other.key", "-pubout", "-out", "other.pub")

@@ -31,9 +31,9 @@ enum { URL_SIZE = 512 };
 /* ---- which policy, which sandbox ---- */
 
 static const char example[] =
-    "    service pypi { host packages.example.com; operation read { GET HEAD /** } }\n"
+    "    service packages { host packages.example.com; operation read { GET HEAD /** } }\n"
     "    service files { host files.example.com; operation read { GET HEAD /** } }\n"
-    "    sandbox default { grant pypi all; grant files all }";
+    "    sandbox default { grant packages all; grant files all }";
 
 /* A file of the user's own settings; false when there is none. */
 static bool find_own(const char *name, char out[PATH_MAX]) {

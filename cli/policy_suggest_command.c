@@ -18,7 +18,11 @@
 /* What is added is called so, with a number behind it. */
 static const char new_name[] = "suggested-";
 
-enum { NAME_SIZE = sizeof new_name + 20 };
+/*
+ * A sandbox can have any number of requests refused, and each is held against those that are kept: these are only as many as a policy
+ * has room for. RULE_MORE is what is written of one beside its words.
+ */
+enum { NAME_SIZE = sizeof new_name + 20, RULE_MORE = 256, TUNNELS_ROOM = 1 << 18 };
 
 /* One request that was refused for want of a rule or a grant. */
 struct wish {
@@ -35,6 +39,8 @@ struct suggestion {
     struct wish *wishes, **end;
     struct wish *tunnels, **tunnels_end; /* refused before there was a request; names: port 0 */
     struct wish *placed;                 /* in services of the policy */
+    size_t room, tunnels_room;           /* bytes of text that are left for more of them */
+    size_t crowded_out;                  /* refusals for which there was none */
     size_t left_out, number;             /* the last number of a name */
     struct buf notes;
     struct merge merge;
@@ -73,7 +79,20 @@ static bool is_known(const struct suggestion *s, const struct wish *new) {
     return false;
 }
 
-static void keep(struct suggestion *s, struct wish ***end, const struct wish *new) {
+static bool take_room(struct suggestion *s, size_t *room, const struct wish *w) {
+    size_t wanted =
+        RULE_MORE + strlen(w->authority.host) + 2 * w->sandbox.n + 2 * w->method.n + 2 * w->path.n;
+    if (wanted > *room) {
+        s->crowded_out++;
+        return false;
+    }
+    *room -= wanted;
+    return true;
+}
+
+static void keep(struct suggestion *s, struct wish ***end, size_t *room, const struct wish *new) {
+    if (!take_room(s, room, new))
+        return;
     struct wish *w = arena_alloc(&s->arena, sizeof *w);
     s->failed = s->failed || !w;
     if (!w)
@@ -98,7 +117,7 @@ static bool keep_tunnel(struct suggestion *s) {
     for (const struct wish *w = s->tunnels; w; w = w->next)
         if (same_place(w, &wish) && view_equal(w->sandbox, wish.sandbox))
             return true;
-    keep(s, &s->tunnels_end, &wish);
+    keep(s, &s->tunnels_end, &s->tunnels_room, &wish);
     return true;
 }
 
@@ -124,7 +143,7 @@ static void suggest_line(void *ctx, struct view line) {
                         .method = d->method,
                         .path = d->path};
     if (!is_known(s, &wish))
-        keep(s, &s->end, &wish);
+        keep(s, &s->end, &s->room, &wish);
 }
 
 static bool is_first(const struct suggestion *s, const struct wish *w,
@@ -362,6 +381,11 @@ static void put_notes(struct suggestion *s) {
         buf_printf(&s->notes,
                    "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
                    s->left_out);
+    if (s->crowded_out > 0)
+        buf_printf(
+            &s->notes,
+            "# %zu later refusals left out: a policy has no room for so many different ones\n",
+            s->crowded_out);
     if (s->tunnels)
         buf_put_str(&s->notes,
                     "# Refused as names or connections, before there was a request. A service "
@@ -476,6 +500,8 @@ int command_policy_suggest(const struct cli *cli, int argc, char **argv) {
     int code = options_read_some(argc, argv, options, paths, 1, DECISION_LOGS_MAX, &n);
     if (code != EXIT_YES)
         return code;
+    s.room = policy ? POLICY_TEXT_MAX / 2 : POLICY_TEXT_MAX;
+    s.tunnels_room = TUNNELS_ROOM;
     s.end = &s.wishes;
     s.tunnels_end = &s.tunnels;
     buf_init(&s.d.memory, 1 << 20);

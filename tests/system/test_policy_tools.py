@@ -504,6 +504,22 @@ def wish(method, url, sandbox, reason="host_not_allowed"):
 
 
 @test
+def suggest_tells_of_more_refusals_than_a_policy_has_room_for(place):
+    """A sandbox can have any number of them; those that came first are suggested, in a time that does not grow with the square."""
+    place.write("log", "".join(record(reason="operation_not_allowed", path="/%d/%s" % (n, "x" * 200)) +
+                               record(reason="host_not_allowed", method="CONNECT", host="h%d.example.com" % n, path="")
+                               for n in range(9000)))
+    place.write("p", DEMO)
+    for policy in ([], ["--policy", "p"]):
+        code, out, err = place.policy("suggest", *policy, "log")
+        notes = err if policy else out
+        assert code == YES and "/0/x" in out and "/8999/x" not in out, (code, err[-300:])
+        assert re.search(r"(?m)^# \d+ later refusals left out", notes) and "h0.example.com" in notes, notes[:300]
+        place.write("new", out)
+        assert place.policy("check", "new")[0] == YES
+
+
+@test
 def suggest_puts_its_rules_into_a_policy_that_is_there(place):
     place.write("p", OWN)
     place.write("more", "service more { host more.example.com; operation read { GET /m } }\n")

@@ -21,9 +21,15 @@ void control_answer(struct parent *p, uint32_t ask, int code, struct view text) 
 
 /* ---- the text ---- */
 
+/* Nobody is served there any more, or yet: a sandbox was detached, or is being attached. */
+static bool serves_nobody(const struct process *of) {
+    const struct lane *lane = of->lane ? lanes_find(of->parent, of->lane) : NULL;
+    return lane && (lane->ended || (lane->attach && !lane->attached_up));
+}
+
 /* A role that runs says itself what it cannot do. */
 static void put_trouble(const struct process *of, struct buf *out) {
-    if (of->state == PROCESS_UP || of->state == PROCESS_ASLEEP)
+    if (of->state == PROCESS_UP || of->state == PROCESS_ASLEEP || serves_nobody(of))
         return;
     json_put_text(out, "trouble",
                   VIEW("does not run, and what needs it is refused: the daemon's log tells why"));

@@ -658,8 +658,13 @@ def lanes_that_come_and_go_leave_nothing_behind(place):
     shared = {key: pid for key, pid in place.pids().items() if key[1] == 0}
     shared["parent"] = place.daemon.pid
 
+    def alone():
+        now = status(place)
+        assert not [p for p in now["processes"] if "trouble" in p], now
+        return len(now["lanes"]) == 1
+
     def settled():
-        assert wait_for(lambda: len(status(place)["lanes"]) == 1)
+        assert wait_for(alone)
         wait_for(lambda: False, 0.5)
         return {key: len(os.listdir("/proc/%d/fd" % pid)) for key, pid in shared.items()}
 

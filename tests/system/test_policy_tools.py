@@ -234,7 +234,7 @@ def test_tells_what_was_decided_instead_and_where(place):
 @test
 def test_refuses_what_is_no_file_of_expectations(place):
     place.write("p", DEMO)
-    for text, why in (("sandbox x { }", "'sandbox's is no word of this file"),
+    for text, why in (("sandbox x { }", "'sandbox' is no word of this file"),
                       ("expect allow as worker-2 GET https://api.example.com/", "no sandbox 'worker-2', did you mean 'worker-1'?"),
                       ("expect allow GET /v1/items", "expected 'as' and the name of a sandbox")):
         code, out, err = place.policy("test", "--policy", "p", place.write("t", text + "\n"))

@@ -215,6 +215,7 @@ deps: ## install the Debian packages that are missing
 
 demo: ## build, and show on loopback what exeat does; installs what is missing
 	@bash dependencies.sh
+	@echo "building: a minute or two"
 	@$(MAKE) --no-print-directory -j2 all >build.log 2>&1 || { cat build.log; rm -f build.log; exit 1; }; rm -f build.log
 	@bash demo/demo.sh $(B)
 

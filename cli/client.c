@@ -24,7 +24,9 @@ static int read_all(const char *path, struct buf *out) {
         return EXIT_YES;
     if (fd < 0 && errno == EACCES)
         return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
-    return cli_fail(EXIT_INVALID, "%s: %s", path, err_why(result));
+    return cli_fail(EXIT_INVALID, "%s: %s%s", path, err_why(result),
+                    fd < 0 && errno == ENOENT ? " (--config FILE or EXEAT_CONFIG names another)"
+                                              : "");
 }
 
 typedef int config_reader(struct view text, const char *file, struct config *out,
@@ -175,6 +177,8 @@ static int take_answer(uint16_t asked, struct view frame, struct buf *text) {
     struct view said = read_block(&r, CHANNEL_BODY_MAX);
     if (r.bad)
         return cli_fail(EXIT_UNREACHABLE, "the daemon's answer is malformed");
+    while (said.n > 0 && said.p[said.n - 1] == '\n')
+        said.n--;
     int code = exit_code_of(asked, err, id);
     if (code != EXIT_YES)
         return cli_fail(code, "%.*s", VIEW_ARG(said));

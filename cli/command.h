@@ -21,10 +21,12 @@ enum exit_code {
     EXIT_UNSEEN = 6, /* no answer: what was asked about could not be read */
 };
 
+#define CLI_CONFIG "/etc/exeat/exeat.conf" /* unless another was named */
+
 /* Options that every command takes. */
 struct cli {
     bool json;
-    const char *config; /* --config FILE; NULL: $EXEAT_CONFIG, else /etc/exeat/exeat.conf */
+    const char *config; /* --config FILE; NULL: $EXEAT_CONFIG, else CLI_CONFIG */
 };
 
 struct command {

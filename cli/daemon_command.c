@@ -40,7 +40,8 @@ static void print_member(struct view status, const char *member, const char *tit
     buf_init(&text, 8192);
     if (json_member(status, member, &value)) {
         json_text(value, &text);
-        printf("%-12s %.*s\n", title, VIEW_ARG(buf_view(&text)));
+        struct view told = buf_view(&text);
+        printf("%-12s %.*s%s", title, VIEW_ARG(told), view_ends(told, VIEW("\n")) ? "" : "\n");
     }
     buf_free(&text);
 }

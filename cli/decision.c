@@ -102,7 +102,7 @@ static int read_segment(int dir, const char *name, void (*each)(void *ctx, struc
     return lines > 0 && records == 0 ? ERR_BAD : 0;
 }
 
-/* The files of a trail in the order in which they were written. */
+/* The files of a trail in the order in which they were written. ERR_BAD: there are none. */
 static int read_directory(int dir, void (*each)(void *ctx, struct view line), void *ctx) {
     struct segment_list list = {.n = 0};
     int err = segment_list_read(dir, &list);
@@ -111,6 +111,8 @@ static int read_directory(int dir, void (*each)(void *ctx, struct view line), vo
         if (err == ERR_MISSING)
             err = 0; /* rotated or removed while we read */
     }
+    if (err == 0 && list.n == 0)
+        err = ERR_BAD;
     segment_list_free(&list);
     return err;
 }

@@ -183,6 +183,8 @@ int command_log(const struct cli *cli, int argc, char **argv) {
     log_table_end(t);
     if (code == EXIT_YES && filter.record && log_table_matched(t) == 0)
         code = cli_fail(EXIT_NO, "there is no record %s in the trail", filter.record);
+    else if (code == EXIT_YES && !cli->json && !followed && log_table_matched(t) == 0)
+        fputs("exeat: note: no record of the trail is of this kind\n", stderr);
     if (log_table_unread(t) > 0)
         fprintf(stderr, "exeat: %llu lines could not be read; `exeat log verify` tells more\n",
                 (unsigned long long)log_table_unread(t));
@@ -200,9 +202,10 @@ static void print_report(const struct verify_report *r, const struct chain_head 
         putchar('\n');
         return;
     }
-    printf("good: %llu records (%llu to %llu) in %llu files, %llu signed heads",
+    printf("good: %llu records (%llu to %llu) in %llu file%s, %llu signed head%s",
            (unsigned long long)r->records, (unsigned long long)r->first,
-           (unsigned long long)r->last, (unsigned long long)r->files, (unsigned long long)r->heads);
+           (unsigned long long)r->last, (unsigned long long)r->files, r->files == 1 ? "" : "s",
+           (unsigned long long)r->heads, r->heads == 1 ? "" : "s");
     if (r->trails > 1)
         printf(", of %llu trails one behind the other", (unsigned long long)r->trails);
     if (head)

@@ -135,8 +135,8 @@ static int help(FILE *to, const char *noun) {
 }
 
 static void put_usage(FILE *to, const struct command *c) {
-    fprintf(to, "usage: exeat %s%s%s %s\n", c->noun, c->verb ? " " : "", c->verb ? c->verb : "",
-            c->arguments);
+    fprintf(to, "usage: exeat %s%s%s%s%s\n", c->noun, c->verb ? " " : "", c->verb ? c->verb : "",
+            *c->arguments ? " " : "", c->arguments);
 }
 
 static int help_command(const struct command *c) {
@@ -168,7 +168,7 @@ static bool is_noun(const char *word) {
     return false;
 }
 
-/* Options of every command may stand anywhere before a "--"; takes them out of argv. */
+/* Options of every command may stand anywhere before a "--"; takes them out of argv. -1: one lacks its value. */
 static int take_common(struct cli *cli, int argc, char **argv) {
     int n = 0;
     bool ended = false;
@@ -180,6 +180,8 @@ static int take_common(struct cli *cli, int argc, char **argv) {
             cli->config = argv[++i];
         else if (!ended && strncmp(argv[i], "--config=", 9) == 0)
             cli->config = argv[i] + 9;
+        else if (!ended && strcmp(argv[i], "--config") == 0)
+            return -1;
         else
             argv[n++] = argv[i];
     }
@@ -236,8 +238,10 @@ static int run(const struct cli *cli, int argc, char **argv) {
 int main(int argc, char **argv) {
     struct cli cli = {.config = getenv("EXEAT_CONFIG")};
     if (!cli.config)
-        cli.config = "/etc/exeat/exeat.conf";
+        cli.config = CLI_CONFIG;
     argc = take_common(&cli, argc - 1, argv + 1);
+    if (argc < 0)
+        return cli_fail(EXIT_USAGE, "--config needs a value");
     int code = run(&cli, argc, argv + 1);
     /* A full disk or a closed pipe must not look like success. */
     if (fflush(stdout) != 0)

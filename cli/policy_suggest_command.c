@@ -377,6 +377,8 @@ static size_t last_number(struct view text) {
 /* ---- what is given ---- */
 
 static void put_notes(struct suggestion *s) {
+    if (!s->wishes && !s->tunnels && s->left_out == 0)
+        buf_put_str(&s->notes, "# Nothing was refused.\n");
     if (s->left_out > 0)
         buf_printf(&s->notes,
                    "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",

@@ -40,7 +40,9 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
     *connection = -1;
     *why = 0;
     if (access(cli->config, R_OK) != 0)
-        return 0;
+        return wanted_private || strcmp(cli->config, CLI_CONFIG) == 0
+                   ? 0
+                   : run_say("the configuration %s: %s", cli->config, strerror(errno));
     if (client_config(cli, &config) != EXIT_YES)
         return wanted_private ? 0 : -1;
     put_hidden(hidden, config.state);

@@ -174,19 +174,40 @@ static int await_ready(int notify, pid_t daemon) {
     return ready ? 0 : -1;
 }
 
+/* What it complains of, without the end of its last line. */
+static void put_complaints(struct view log, struct buf *out) {
+    while (log.n > 0) {
+        struct view line = view_cut(&log, '\n');
+        if (line.n > 0 && view_search(line, VIEW(": info: ")) == line.n)
+            buf_printf(out, "%s%.*s", buf_len(out) > 0 ? "\n" : "", VIEW_ARG(line));
+    }
+}
+
+/* A relative path in the user's settings was looked for beside the configuration that they went into. */
+static const char *relative_path(const struct run_private *p, const struct run_options *o,
+                                 struct view told) {
+    bool is_one = *o->settings && view_search(told, view_str(o->settings)) < told.n &&
+                  view_search(told, view_str(p->directory)) < told.n;
+    return is_one ? "\nthe paths in --settings have to be absolute" : "";
+}
+
 /* The end of its log, in which it says why; the place in its configuration is one in the user's settings. */
 static int tell_log(const struct run_private *p, const struct run_options *o) {
     char text[LOG_SHOWN];
-    struct buf told;
+    struct buf quoted, told;
     int fd = open(in(p, "exeatd.log"), O_RDONLY | O_CLOEXEC);
     off_t size = fd >= 0 ? lseek(fd, 0, SEEK_END) : 0;
     ssize_t n = fd >= 0 ? pread(fd, text, sizeof text, size > LOG_SHOWN ? size - LOG_SHOWN : 0) : 0;
     if (fd >= 0)
         close(fd);
+    buf_init(&quoted, LOG_SHOWN * PATH_MAX);
     buf_init(&told, LOG_SHOWN * PATH_MAX);
     run_settings_quote(o->settings, in(p, "exeat.conf"), view_of(text, n > 0 ? (size_t)n : 0),
-                       &told);
-    run_say("exeatd does not start:\n%.*s", VIEW_ARG(buf_view(&told)));
+                       &quoted);
+    put_complaints(buf_view(&quoted), &told);
+    run_say("exeatd does not start:\n%.*s%s", VIEW_ARG(buf_view(&told)),
+            relative_path(p, o, buf_view(&told)));
+    buf_free(&quoted);
     buf_free(&told);
     return -1;
 }

@@ -155,6 +155,8 @@ static int place_key(const struct config *c, const char *given, char fresh[PATH_
     int n = snprintf(fresh, PATH_MAX, "%s.new", c->vault_key), code = EXIT_YES;
     if (n < 0 || n >= PATH_MAX)
         return cli_fail(EXIT_NO, "%s: the path is too long", c->vault_key);
+    if (access(c->vault_key, F_OK) != 0 && errno == ENOENT)
+        return cli_fail(EXIT_NO, "%s: there is no key; `exeat vault init` makes one", c->vault_key);
     if (access(fresh, F_OK) == 0)
         return cli_fail(EXIT_NO,
                         "%s: an interrupted rekey left this key. When `exeat status` says that the "

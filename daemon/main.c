@@ -131,7 +131,9 @@ int main(int argc, char **argv) {
             return usage(stderr);
         }
     }
-    if (optind != argc)
+    if (optind != argc) {
+        fprintf(stderr, "exeatd: there is an argument too many: %s\n", argv[optind]);
         return usage(stderr);
+    }
     return args.role == ROLE_PARENT ? parent_main(&parent) : run_role(&args, parent.config_file);
 }

@@ -284,6 +284,9 @@ def the_log_is_a_table_that_can_be_narrowed(place):
     assert "api.allowed.test" in place.exeat("log", "--sandbox", "a", "--host", "api.allowed.test")
     assert "api.allowed.test" not in place.exeat("log", "--host", "nowhere.test")
     assert SECRET not in everything
+    # A name that was misspelled is not taken for one to which nothing was refused.
+    assert code(place, "log", "--denied", "--sandbox", "nobody") == 0 and place.last.stdout == b"" and \
+        b"no record of the trail is of this kind" in place.last.stderr, place.last
 
 
 def a_refusal_leads_to_its_record(place):

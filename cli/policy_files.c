@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int policy_file_read(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -67,16 +69,29 @@ static int read_in(struct view folder, struct view path, struct buf *out, char *
     return err != 0 ? err : read_text(name, out);
 }
 
+/* "services/github" is easily said for the file of that name with its ending. */
+static bool has_ending(struct view folder, struct view path) {
+    char longer[PATH_MAX], name[PATH_MAX];
+    int n = snprintf(longer, sizeof longer, "%.*s.policy", VIEW_ARG(path));
+    return n < (int)sizeof longer && join(folder, view_str(longer), name, sizeof name) == 0 &&
+           access(name, F_OK) == 0;
+}
+
+static const char *why_missing(const char *from, struct view path) {
+    static char text[1024 + 128];
+    bool ending = has_ending(folder_of(from), path) || has_ending(view_str(policy_share()), path);
+    snprintf(text, sizeof text, "there is no such file, neither beside this one nor in %.1000s%s",
+             policy_share(), ending ? ", but one that ends in '.policy'" : "");
+    return text;
+}
+
 static int read_included(void *ctx, const char *from, struct view path, struct buf *out, char *name,
                          size_t size, const char **why) {
-    static char missing[sizeof "there is no such file, neither beside this one nor in" + 1024];
     (void)ctx;
     int err = read_in(folder_of(from), path, out, name, size);
     if (err == ERR_MISSING)
         err = read_in(view_str(policy_share()), path, out, name, size);
-    snprintf(missing, sizeof missing,
-             "there is no such file, neither beside this one nor in %.1000s", policy_share());
-    *why = err == ERR_MISSING ? missing
+    *why = err == ERR_MISSING ? why_missing(from, path)
            : err == ERR_LIMIT ? "the file or its name is too long"
            : err == ERR_BAD   ? "this JSON is no form of a policy; `exeat policy fmt` tells why"
                               : "the file cannot be read";

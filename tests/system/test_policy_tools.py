@@ -359,6 +359,8 @@ def what_is_wrong_with_a_command_line_or_a_file_comes_with_the_remedy(place):
     place.write("p", DEMO.replace("    host", "  host"))
     place.write("api.yaml", "openapi: 3.0.0\npaths: {}\n")
     place.write("i", "include services/nowhere.policy\n")
+    place.write("k", "include beside\n")
+    place.write("beside.policy", "")
     place.write("j", '{"services":[]}')
     for words, code, said in (
             (("diff", "p"), USAGE, "exeat: an argument is missing\nusage: exeat policy diff OLD NEW\n"),
@@ -371,6 +373,7 @@ def what_is_wrong_with_a_command_line_or_a_file_comes_with_the_remedy(place):
             (("check", "i"), INVALID, "i:1:9: 'services/nowhere.policy': there is no such file, neither beside this one nor in /")):
         done = place.policy(*words)
         assert done[0] == code and done[1] == "" and done[2].startswith(said), done
+    assert ", but one that ends in '.policy'\n" in place.policy("check", "k")[2]
 
 
 # ---- replay and suggest ----

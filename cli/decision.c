@@ -66,6 +66,12 @@ bool decision_is_exeats(const struct decision *d) {
     return echo_is_host(&d->authority) || probe_is_name(d->host);
 }
 
+bool decision_is_doctors_datagram(struct view line) {
+    struct view raw, end;
+    return decision_line_says(line, "door", "udp") && json_member(line, "meant", &raw) &&
+           json_word(raw, &end) && probe_is_nowhere(end);
+}
+
 /* ---- files ---- */
 
 static int fail_log(const char *path, int err) {

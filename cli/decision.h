@@ -32,6 +32,8 @@ bool decision_read(struct view line, struct decision *d);
 bool decision_is_request(const struct decision *d);
 /* About what exeat answers itself, as the doctor asks it: no rule can be made for it. */
 bool decision_is_exeats(const struct decision *d);
+/* Whether it is of a datagram to where the doctor sends some, and nobody is. It has no host, so that it is not read. */
+bool decision_is_doctors_datagram(struct view line);
 /*
  * Calls each for every line of the files, of which a directory stands for all that belong to the trail in it. EXIT_YES;
  * anything else was told.

@@ -130,7 +130,7 @@ static void suggest_line(void *ctx, struct view line) {
         (allowed && !json_member(line, "observed", &raw)))
         return;
     bool known = decision_read(line, d);
-    if (known && (decision_is_exeats(d) || keep_tunnel(s)))
+    if (known ? decision_is_exeats(d) || keep_tunnel(s) : decision_is_doctors_datagram(line))
         return;
     if (!known || !decision_is_request(d) ||
         !is_for_want_of_a_rule(allowed ? d->observed : d->why) || !can_be_said(d)) {

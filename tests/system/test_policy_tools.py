@@ -462,6 +462,8 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     for method in ("A", "AAAA"):
         log += record(reason="host_not_allowed", method=method, host="name.example.com", path="", port=None, door="dns")
     log += record(reason="port_not_allowed", method="", host="192.0.2.8", path="", port=25, door="transparent")
+    for end in ("192.0.2.1:9", "[2001:db8::1]:443"):  # the doctor's
+        log += record(reason="protocol_not_allowed", method="", host="", path="", port=None, door="udp", meant=end)
     place.write("log", log)
     code, out, err = place.policy("suggest", "log")
     assert (code, err) == (YES, ""), (code, out, err)

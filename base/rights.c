@@ -152,6 +152,7 @@ static void allow_fcntl(struct filter *f) {
 static void allow_options(struct filter *f) {
     allow_both(f, SCMP_SYS(setsockopt), equals(1, IPPROTO_TCP), equals(2, TCP_NODELAY));
     allow_both(f, SCMP_SYS(setsockopt), equals(1, SOL_SOCKET), equals(2, SO_LINGER));
+    allow_both(f, SCMP_SYS(setsockopt), equals(1, SOL_SOCKET), equals(2, SO_TIMESTAMPING));
     allow(f, SCMP_SYS(getsockopt));
     allow(f, SCMP_SYS(getpeername));
     allow(f, SCMP_SYS(getsockname));

@@ -114,13 +114,20 @@ static bool prepare_patience(void) {
     return sigaction(SIGALRM, &end, NULL) == 0;
 }
 
+/* A connection has its listener's: with the one close would wait for the client, with the other each write would wake us for ever. */
+static void drop_options(int fd) {
+    const struct linger none = {0, 0};
+    int off = 0;
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &off, sizeof off);
+}
+
 /* False: there is nobody else to let in now. */
 static bool let_in(const struct entrance *at, int listener) {
     struct door *d = at->door;
     enum way_in way = at->way;
     union end a = {.any.sa_family = AF_UNIX};
     socklen_t size = sizeof a;
-    const struct linger none = {0, 0};
     int on = 1;
     struct peer who;
     char peer[64], meant[MEANT_SIZE] = "";
@@ -139,8 +146,7 @@ static bool let_in(const struct entrance *at, int listener) {
         set_paused(d, true);
         return false;
     }
-    /* It has the listener's options: with that one, close would wait for the client. */
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    drop_options(fd);
     find_peer(fd, &a, &who);
     describe(&a, &who, peer, sizeof peer);
     if (a.any.sa_family == AF_INET || a.any.sa_family == AF_INET6)

@@ -489,6 +489,21 @@ def who_makes_closing_wait_keeps_nobody_waiting(place):
             assert "did not answer generation" not in place.log()
 
 
+def who_has_every_write_told_makes_nobody_busy(place):
+    """Told by the queue of errors, which is read by nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, 37, 0x312)  # SO_TIMESTAMPING: of sending, queueing and of what was acknowledged
+        stream, issued = attach_with(place, "a", (EXPLICIT,), [listener])
+        with stream, socket.create_connection(listener.getsockname(), timeout=15) as client:
+            client.sendall(b"GET http://echo.exeat.internal/ HTTP/1.1\r\nHost: echo.exeat.internal\r\nProxy-Authorization: %s\r\n\r\n"
+                           % basic("a", issued["token"]))
+            assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+            proxy = place.pids()[("proxy", lane_of(place, "a"))]
+            before = cpu_of(proxy)
+            time.sleep(2)
+            assert cpu_of(proxy) - before < 0.1
+
+
 def who_shuts_its_socket_down_makes_nobody_busy(place):
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
         datagrams.bind(("127.0.0.1", 0))

@@ -1,6 +1,7 @@
 #include "daemon/lanes.h"
 
 #include "base/log.h"
+#include "base/patience.h"
 #include "daemon/attached.h"
 #include "daemon/ledgers.h"
 #include "daemon/links.h"
@@ -297,11 +298,20 @@ void lanes_abandon(struct parent *p) {
     p->rollout.planned = false;
 }
 
-/* Whoever waits to be accepted came to the lane that has ended. */
+/*
+ * Whoever waits to be accepted came to the lane that has ended; as many at most as can wait. That lane's proxy may still have
+ * the listener, and may have made it block.
+ */
 static void turn_away(int listener) {
-    int fd;
-    while ((fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC)) >= 0)
-        close(fd);
+    int fd = 0;
+    patience_begin();
+    for (int i = 0; i < SOMAXCONN && fd >= 0; i++) {
+        fcntl(listener, F_SETFL, O_NONBLOCK);
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        if (fd >= 0)
+            close(fd);
+    }
+    patience_end();
 }
 
 static bool configured_names(const struct config *c, struct view sandbox) {

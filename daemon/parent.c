@@ -2,6 +2,7 @@
 
 #include "audit/record.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "daemon/attached.h"
 #include "daemon/lanes.h"
 #include "daemon/links.h"
@@ -539,7 +540,7 @@ static int prepare(struct parent *p) {
         return 1;
     if (!places_claim(p))
         return 3;
-    if (!p->loop || !watch_signals(p) || !places_prepare(p))
+    if (!p->loop || !watch_signals(p) || patience_prepare() != 0 || !places_prepare(p))
         return 1;
     return make_table(p) ? open_listeners(p) : 1;
 }

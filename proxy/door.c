@@ -1,6 +1,7 @@
 #include "proxy/door.h"
 
 #include "base/log.h"
+#include "base/patience.h"
 #include "policy/admission.h"
 #include "proxy/client.h"
 #include "proxy/intake.h"
@@ -10,17 +11,14 @@
 #include <linux/vm_sockets.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 enum {
-    AT_ONCE = 16,     /* connections accepted for one event */
-    PATIENCE_MS = 50, /* with a listener that blocks */
+    AT_ONCE = 16, /* connections accepted for one event */
 };
 
 struct entrance {
@@ -95,25 +93,6 @@ static bool is_full(const struct door *d) {
     return d->proxy->n_clients >= d->proxy->limits.v[LIMIT_CONNECTIONS];
 }
 
-/*
- * A launcher has the same listener as we, and may make it one that blocks, or on which it is the launcher who accepts: then accept4
- * would keep us, and all who wait for our next generation, waiting. A signal ends that, again and again until it is disarmed.
- */
-static void be_patient(bool yes) {
-    struct timeval each = {0, yes ? PATIENCE_MS * 1000 : 0};
-    struct itimerval timer = {each, each};
-    setitimer(ITIMER_REAL, &timer, NULL);
-}
-
-static void on_impatience(int number) {
-    (void)number;
-}
-
-static bool prepare_patience(void) {
-    struct sigaction end = {.sa_handler = on_impatience}; /* no SA_RESTART */
-    return sigaction(SIGALRM, &end, NULL) == 0;
-}
-
 /* A connection has its listener's: with the one close would wait for the client, with the other each write would wake us for ever. */
 static void drop_options(int fd) {
     const struct linger none = {0, 0};
@@ -172,15 +151,15 @@ static void on_knock(evutil_socket_t fd, short what, void *ctx) {
         set_paused(d, true);
         return;
     }
-    be_patient(true);
+    patience_begin(); /* a launcher has the same listener */
     for (int i = 0; i < AT_ONCE; i++)
         if (!let_in(at, fd) || is_full(d))
             break;
-    be_patient(false);
+    patience_end();
 }
 
 struct door *door_new(struct proxy *p, const struct proxy_listener *listeners, size_t n) {
-    struct door *d = prepare_patience() ? calloc(1, sizeof *d + n * sizeof *d->at) : NULL;
+    struct door *d = patience_prepare() == 0 ? calloc(1, sizeof *d + n * sizeof *d->at) : NULL;
     if (!d)
         return NULL;
     d->proxy = p;

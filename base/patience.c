@@ -1,0 +1,30 @@
+#include "base/patience.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <sys/time.h>
+
+enum { EACH_MS = 50 };
+
+static void on_alarm(int number) {
+    (void)number;
+}
+
+int patience_prepare(void) {
+    struct sigaction end = {.sa_handler = on_alarm}; /* no SA_RESTART */
+    return sigaction(SIGALRM, &end, NULL) == 0 ? 0 : ERR_SYSTEM;
+}
+
+static void set_timer(long milliseconds) {
+    struct timeval each = {0, milliseconds * 1000};
+    struct itimerval timer = {each, each};
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void patience_begin(void) {
+    set_timer(EACH_MS);
+}
+
+void patience_end(void) {
+    set_timer(0);
+}

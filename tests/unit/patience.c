@@ -1,0 +1,55 @@
+/* Nobody who shares a listener makes us wait in accept. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/patience.h"
+
+static int blocking_listener(void) {
+    struct sockaddr_un any = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    /* An abstract name that the kernel chooses. */
+    assert_int_equal(bind(fd, (struct sockaddr *)&any, sizeof any.sun_family), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    return fd;
+}
+
+static void accepting_ends_again_and_again(void **state) {
+    (void)state;
+    int fd = blocking_listener();
+    time_t begun = time(NULL);
+    assert_int_equal(patience_prepare(), 0);
+    patience_begin();
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(accept4(fd, NULL, NULL, SOCK_CLOEXEC), -1);
+        assert_int_equal(errno, EINTR);
+    }
+    patience_end();
+    assert_true(time(NULL) - begun < 30);
+    close(fd);
+}
+
+static void nothing_is_ended_afterwards(void **state) {
+    (void)state;
+    struct timespec longer = {0, 200 * 1000 * 1000};
+    patience_begin();
+    patience_end();
+    assert_int_equal(nanosleep(&longer, NULL), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(accepting_ends_again_and_again),
+        cmocka_unit_test(nothing_is_ended_afterwards),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

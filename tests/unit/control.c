@@ -304,7 +304,7 @@ static void ad_01_a_client_that_breaks_the_contract_is_dropped_alone(void **stat
         const char *body;
         bool fd;
     } cases[] = {
-        {5, "", false},                   /* no such request */
+        {15, "", false},                  /* no such request */
         {CONTROL_STATUS, "x", false},     /* a body where there is none */
         {CONTROL_SECRET_ADD, "x", false}, /* no descriptor */
         {CONTROL_SECRET_LIST, "", true},  /* a descriptor too many */

@@ -10,7 +10,9 @@ void report_put(struct buf *out, const struct finding *f) {
     size_t size = ROW_HEAD;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         size += texts[i].n;
-    if (size > REPORT_MAX - buf_len(out))
+    /* However many are contained, there is room for one that is not. */
+    size_t most = f->verdict == PROBE_CONTAINED ? REPORT_MAX / 2 : REPORT_MAX;
+    if (buf_len(out) + size > most)
         return;
     buf_put_u8(out, (uint8_t)f->verdict);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

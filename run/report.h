@@ -21,7 +21,10 @@ struct report_sum {
     size_t tried, contained, escaped;
 };
 
-/* Appends a finding. One that does not fit is left out: there are others then that are not contained. */
+/*
+ * Appends a finding. One that does not fit is left out: a contained one, or one behind others that are not contained. So what is
+ * tight as it is read was found to be.
+ */
 void report_put(struct buf *out, const struct finding *f);
 /* Walks; false at the end, or when it is malformed (*rest is then not empty). */
 bool report_next(struct view *rest, struct report_row *out);

@@ -96,6 +96,15 @@ static void what_does_not_fit_is_left_out_behind_what_does(void **state) {
     assert_true(strlen(line) < sizeof line);
 }
 
+static void what_is_contained_leaves_room_for_what_is_not(void **state) {
+    (void)state;
+    for (int i = 0; i < 4000; i++)
+        report_put(&report, &contained);
+    assert_true(report_is_tight(buf_view(&report)));
+    report_put(&report, &escaped);
+    assert_false(report_is_tight(buf_view(&report)));
+}
+
 static void a_report_is_any_bytes_to_the_log_and_to_who_reads_it(void **state) {
     (void)state;
     struct buf json;
@@ -119,6 +128,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(only_what_is_all_contained_is_tight, begin, end),
         cmocka_unit_test_setup_teardown(what_is_malformed_is_not_tight, begin, end),
         cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out_behind_what_does, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_contained_leaves_room_for_what_is_not, begin, end),
         cmocka_unit_test_setup_teardown(a_report_is_any_bytes_to_the_log_and_to_who_reads_it, begin,
                                         end),
     };

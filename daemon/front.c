@@ -4,9 +4,30 @@
 #include "base/peer.h"
 #include "broker/broker_messages.h"
 
+#include <errno.h>
 #include <unistd.h>
 
+enum { REST_MS = 100 };
+
 /* ---- who knocks ---- */
+
+/* Without a descriptor or memory for it who waits goes on waiting, and the event would come again at once. */
+static void rest(struct front *f) {
+    const struct timeval a_little = {0, REST_MS * 1000};
+    if (event_add(f->rested, &a_little) == 0)
+        event_del(f->listener);
+}
+
+static void on_rested(evutil_socket_t fd, short what, void *ctx) {
+    struct front *f = ctx;
+    (void)fd;
+    (void)what;
+    event_add(f->listener, NULL);
+}
+
+static bool is_short(int error) {
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
 
 static void on_accept(evutil_socket_t listener, short what, void *ctx) {
     struct front *f = ctx;
@@ -14,8 +35,11 @@ static void on_accept(evutil_socket_t listener, short what, void *ctx) {
     socklen_t size = sizeof who;
     (void)what;
     int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (fd < 0)
+    if (fd < 0) {
+        if (is_short(errno))
+            rest(f);
         return;
+    }
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || size != sizeof who)
         close(fd);
     else
@@ -109,12 +133,15 @@ bool front_init(struct front *f, struct loop *l, const struct role_args *args, c
     f->child = child_new(l, args, child_ops, f);
     if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
         f->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, f);
-    return f->child && f->listener;
+    f->rested = event_new(loop_base(l), -1, 0, on_rested, f);
+    return f->child && f->listener && f->rested;
 }
 
 void front_free(struct front *f) {
     if (f->listener)
         event_free(f->listener);
+    if (f->rested)
+        event_free(f->rested);
     channel_free(f->broker);
     audit_stream_close(&f->audit);
     child_free(f->child);

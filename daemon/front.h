@@ -28,6 +28,7 @@ struct front {
     struct loop *loop;
     struct child *child;
     struct event *listener; /* not added yet: its owner lets in once it knows who may */
+    struct event *rested;   /* until the listener is looked at again */
     struct channel *broker; /* NULL: not there */
     struct audit_stream audit;
     uint64_t home; /* the network namespace that we are in (base/peer.h) */

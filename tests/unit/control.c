@@ -4,10 +4,12 @@
 #include "daemon/control.h"
 #include "daemon/control_messages.h"
 
+#include <event2/event.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -479,6 +481,36 @@ static void a_broker_that_breaks_the_contract_is_reported(void **state) {
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* ---- limits of ours ---- */
+
+static void rx_04_without_descriptors_accepting_rests_without_a_busy_loop(void **state) {
+    struct world *w = *state;
+    struct rlimit before, few;
+    int taken[64], waits = socket_to(w, false);
+    size_t n = 0;
+    struct timeval end = {0, 300 * 1000};
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = (struct rlimit){64, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    while (n < 64 && (taken[n] = dup(waits)) >= 0)
+        n++;
+    event_base_loopexit(loop_base(w->loop), &end);
+    int turns = 0;
+    while (!event_base_got_exit(loop_base(w->loop)) && turns < 1000) {
+        event_base_loop(loop_base(w->loop), EVLOOP_ONCE);
+        turns++;
+    }
+    assert_true(turns < 20);
+    while (n > 0)
+        close(taken[--n]);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(waits);
+    /* It is looked at again. */
+    client(w, 0);
+    channel_send(w->client[0].channel, CONTROL_SECRET_LIST, 1, 0, VIEW(""));
+    await(w, &w->broker, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_request_reaches_broker_with_the_clients_uid),
@@ -496,6 +528,7 @@ int main(void) {
         TEST(a_list_of_users_that_cannot_be_read_permits_nobody),
         TEST(a_lost_broker_is_told_and_may_come_again),
         TEST(a_broker_that_breaks_the_contract_is_reported),
+        TEST(rx_04_without_descriptors_accepting_rests_without_a_busy_loop),
     };
     log_open("control", getenv("LOUD") ? LOG_DEBUG : LOG_FATAL);
     return cmocka_run_group_tests(tests, NULL, NULL);

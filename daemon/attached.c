@@ -32,6 +32,12 @@ static struct lane *find(struct parent *p, uint32_t id) {
     return l;
 }
 
+/* The lane that a message of attach is about; NULL: it has ended meanwhile. ERR_BAD: it is another role's. */
+static int find_meant(struct process *attach, const struct message *m, struct lane **out) {
+    *out = find(attach->parent, m->id);
+    return attach->role == ROLE_ATTACH ? 0 : ERR_BAD;
+}
+
 /* ---- what attach asks ---- */
 
 static const char *refusal(int result) {
@@ -94,16 +100,14 @@ int attached_listener(struct process *attach, struct message *m) {
 }
 
 int attached_end(struct process *attach, struct message *m) {
-    struct parent *p = attach->parent;
-    struct lane *l = find(p, m->id);
-    if (attach->role != ROLE_ATTACH)
-        return ERR_BAD;
-    if (!l)
-        return 0;
+    struct lane *l;
+    int result = find_meant(attach, m, &l);
+    if (result != 0 || !l)
+        return result;
     l->attach = 0;
     lanes_end(l, "detached");
     /* With what broker ends for it, or at the next tick. */
-    p->rollout.wanted = true;
+    attach->parent->rollout.wanted = true;
     return 0;
 }
 
@@ -116,16 +120,14 @@ void attached_greet(struct process *egress) {
 }
 
 int attached_open(struct process *attach, struct message *m) {
-    struct parent *p = attach->parent;
-    struct lane *l = find(p, m->id);
-    if (attach->role != ROLE_ATTACH)
-        return ERR_BAD;
-    if (!l)
-        return 0;
+    struct lane *l;
+    int result = find_meant(attach, m, &l);
+    if (result != 0 || !l)
+        return result;
     if (!l->closed || l->open)
         return ERR_BAD;
     l->open = true;
-    struct process *egress = process_find(p, ROLE_EGRESS, l->id);
+    struct process *egress = process_find(attach->parent, ROLE_EGRESS, l->id);
     /* One that comes up later is told then. */
     if (egress && egress->state == PROCESS_UP)
         attached_greet(egress);

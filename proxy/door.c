@@ -17,9 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum {
-    AT_ONCE = 16, /* connections accepted for one event */
-};
+enum { AT_ONCE = 16 /* connections accepted for one event */ };
 
 struct entrance {
     struct door *door;

@@ -31,6 +31,7 @@ void say_raw_credit(struct client *c, size_t n);
 void say_lookup(struct proxy *p, uint32_t id, const struct dns_query *q, struct view peer,
                 struct view meant, enum reason why, const char *detail);
 
+/* Of a datagram that the sandbox's kernel refused: from, to, as "address:port". */
 void say_refused_datagram(struct proxy *p, struct view peer, struct view meant);
 
 void say_request(struct client *c, uint32_t id, const struct request_head *h);

@@ -59,14 +59,19 @@ def pip_download(way):
     return version_of(done.stdout), ["download from an index"]
 
 
-def go_get(way):
+def go_download(way, name, **sums):
+    """Gets a module through a module proxy; sums: the variables that say what is held against a database of sums."""
     need("go")
-    box = way.sandbox("go-get")
+    box = way.sandbox(name)
     box.write("go.mod", "module example.test/app\n\ngo 1.18\n")
-    box.run("go", "get", "example.test/demo@latest", GOPROXY=way.world.url["go"], GOSUMDB="off", GOTOOLCHAIN="local", GOFLAGS="-mod=mod")
+    box.run("go", "get", "example.test/demo@latest", GOPROXY=way.world.url["go"], GOTOOLCHAIN="local", GOFLAGS="-mod=mod", **sums)
     assert b"example.test/demo v1.0.0" in box.read("go.mod")
     assert os.path.exists(os.path.join(box.work, "go/pkg/mod/example.test/demo@v1.0.0/demo.go"))
-    return version("go", "version"), ["get from a module proxy"]
+    return version("go", "version")
+
+
+def go_get(way):
+    return go_download(way, "go-get", GOSUMDB="off"), ["get from a module proxy"]
 
 
 def cargo_fetch(way):
@@ -139,12 +144,7 @@ def apt_update_and_download(way):
 
 def go_get_beside_the_sums(way):
     """With the database of sums on, but not for what is ours."""
-    need("go")
-    box = way.sandbox("go-sums")
-    box.write("go.mod", "module example.test/app\n\ngo 1.18\n")
-    box.run("go", "get", "example.test/demo@latest", GOPROXY=way.world.url["go"], GONOSUMDB="example.test", GOTOOLCHAIN="local", GOFLAGS="-mod=mod")
-    assert b"example.test/demo v1.0.0" in box.read("go.mod")
-    return version("go", "version"), ["GONOSUMDB"]
+    return go_download(way, "go-sums", GONOSUMDB="example.test"), ["GONOSUMDB"]
 
 
 def uv_download(way):

@@ -10,16 +10,25 @@
 
 /* ---- back-pressure ---- */
 
+/* A client that begins to send a body; window: that of each direction. */
+static int upload_begin(struct world *w, size_t window, size_t total, uint32_t *id) {
+    char head[128];
+    int fd = client_dial(w);
+    w->limits.v[LIMIT_WINDOW] = window;
+    proxy_limit(w->proxy, &w->limits);
+    snprintf(head, sizeof head,
+             "PUT http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: %zu\r\n\r\n",
+             total);
+    client_say(w, fd, head);
+    *id = egress_hears_request(w)->id;
+    return fd;
+}
+
 static void a_request_body_stops_at_the_window(void **state) {
     struct world *w = *state;
-    int fd = client_dial(w);
     enum { WINDOW = 32 * 1024, TOTAL = 1024 * 1024 };
-    w->limits.v[LIMIT_WINDOW] = WINDOW;
-    proxy_limit(w->proxy, &w->limits);
-    client_say(
-        w, fd,
-        "PUT http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 1048576\r\n\r\n");
-    uint32_t id = egress_hears_request(w)->id;
+    uint32_t id;
+    int fd = upload_begin(w, WINDOW, TOTAL, &id);
     uint8_t *sent = malloc(TOTAL);
     assert_non_null(sent);
     for (size_t i = 0; i < TOTAL; i++)
@@ -72,15 +81,10 @@ static size_t heard_of_body(struct world *w, int fd, size_t *longest) {
 
 static void a_request_body_has_the_window_that_egress_says(void **state) {
     struct world *w = *state;
-    int fd = client_dial(w);
     enum { WINDOW = 64 * 1024 };
     size_t longest;
-    w->limits.v[LIMIT_WINDOW] = WINDOW;
-    proxy_limit(w->proxy, &w->limits);
-    client_say(
-        w, fd,
-        "PUT http://api.test/ HTTP/1.1\r\nHost: api.test\r\nContent-Length: 99999999\r\n\r\n");
-    uint32_t id = egress_hears_request(w)->id;
+    uint32_t id;
+    int fd = upload_begin(w, WINDOW, 99999999, &id);
     assert_int_equal(heard_of_body(w, fd, &longest), WINDOW);
     /* Credit beyond the window is none. */
     egress_says_number(w, LANE_BODY_CREDIT, id, 10 * WINDOW);

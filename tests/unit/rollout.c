@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unread.h"
 
 #include "daemon/process.h"
 #include "daemon/rollout.h"
@@ -15,19 +10,6 @@
 
 static const uint64_t SECOND = 1000000000, LONG_AGO = 61 * SECOND;
 
-static int nothing(void *ctx, struct channel *ch, struct message *m) {
-    (void)ctx;
-    (void)ch;
-    (void)m;
-    return 0;
-}
-
-static void on_closed(void *ctx, struct channel *ch, int why) {
-    (void)ctx;
-    (void)ch;
-    fail_msg("%d", why);
-}
-
 /* A parent whose shared roles are up and use generation 1; what it sends them is read by nobody. */
 struct world {
     struct parent parent;
@@ -36,15 +18,11 @@ struct world {
 };
 
 static struct process *add(struct world *w, enum role role, int *other) {
-    static const struct channel_rule rules[] = {{1, 0, 0, nothing, "nothing"}};
-    int fds[2];
     struct process *of = process_add(&w->parent, role, 0);
     assert_non_null(of);
-    assert_int_equal(channel_pair(fds), 0);
-    of->channel = channel_new(w->parent.loop, fds[0], rules, 1, 0, on_closed, w);
+    of->channel = unread_channel(w->parent.loop, other);
     of->state = PROCESS_UP;
     of->generation = 1;
-    *other = fds[1];
     return of;
 }
 

@@ -1,9 +1,4 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/unread.h"
 
 #include "daemon/suspended.h"
 
@@ -12,19 +7,6 @@
 #include <unistd.h>
 
 enum { NOTED = 2000 };
-
-static int nothing(void *ctx, struct channel *ch, struct message *m) {
-    (void)ctx;
-    (void)ch;
-    (void)m;
-    return 0;
-}
-
-static void on_closed(void *ctx, struct channel *ch, int why) {
-    (void)ctx;
-    (void)ch;
-    fail_msg("%d", why);
-}
 
 /* A parent with one lane, of an attached sandbox, and the channel to its egress. */
 struct world {
@@ -36,19 +18,15 @@ struct world {
 };
 
 static struct world *world_new(void) {
-    static const struct channel_rule rules[] = {{1, 0, 0, nothing, "nothing"}};
     struct world *w = calloc(1, sizeof *w);
-    int fds[2];
     w->loop = loop_new();
-    assert_int_equal(channel_pair(fds), 0);
-    w->other = fds[1];
     w->parent.limits.v[LIMIT_GUARD_TIME] = 600;
     buf_init(&w->parent.former, CHILD_SUSPENDED_MAX);
     buf_init(&w->parent.suspended, CHILD_SUSPENDED_MAX);
     w->parent.lanes = &w->lane;
     w->lane = (struct lane){.parent = &w->parent, .id = 1};
     w->egress = (struct process){.parent = &w->parent, .role = ROLE_EGRESS, .lane = 1};
-    w->egress.channel = channel_new(w->loop, fds[0], rules, 1, 0, on_closed, w);
+    w->egress.channel = unread_channel(w->loop, &w->other);
     return w;
 }
 

@@ -106,6 +106,16 @@ static void make_server(struct peer *p, const struct certificate *c, int version
     SSL_CTX_set_tlsext_status_cb(p->ctx, give_staple);
 }
 
+static struct certificate good_certificate(void) {
+    return certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+}
+
+static void make_good_server(struct peer *p) {
+    struct certificate c = good_certificate();
+    make_server(p, &c, TLS1_3_VERSION);
+    certificate_free(&c);
+}
+
 /* Of each `stride` allocations one fails. */
 static struct sweep sweep_over(const struct certificate *c, int version, bool one, long stride) {
     struct peer p;
@@ -157,8 +167,7 @@ static const int versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
 
 static void test_rx_a_good_upstream_is_never_blamed_for_our_want_of_memory(void **state) {
     (void)state;
-    struct certificate c =
-        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate c = good_certificate();
     for (size_t i = 0; i < 2 * COUNT(versions); i++) {
         struct sweep s = sweep_over(&c, versions[i / 2], i % 2 == 0, 7);
         assert_int_equal(s.at_last, TLS_DONE);
@@ -188,8 +197,7 @@ static void test_rx_no_upstream_is_believed_for_our_want_of_memory(void **state)
 
 static void test_tu_05_a_revocation_is_not_passed_over_for_want_of_memory(void **state) {
     (void)state;
-    struct certificate c =
-        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
+    struct certificate c = good_certificate();
     make_staple(&c, &middle, V_OCSP_CERTSTATUS_REVOKED, -60);
     for (size_t i = 0; i < COUNT(versions); i++) {
         struct sweep s = sweep_over(&c, versions[i], true, 5);
@@ -204,12 +212,10 @@ static void test_tu_05_a_revocation_is_not_passed_over_for_want_of_memory(void *
 /* What OpenSSL could not read of a certificate that is kept it would not read again. */
 static void test_rx_an_anchor_is_good_again_when_there_is_memory(void **state) {
     (void)state;
-    struct certificate c =
-        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
     struct tls_client *others = client;
     struct peer p;
     bool failed = true, none;
-    make_server(&p, &c, TLS1_3_VERSION);
+    make_good_server(&p);
     only_one = true;
     for (long n = 0; failed && n < SWEEP_MAX; n += 3) {
         client = tls_client_new(buf_view(&anchors), MAX_CHAIN);
@@ -221,19 +227,16 @@ static void test_rx_an_anchor_is_good_again_when_there_is_memory(void **state) {
     assert_false(failed);
     client = others;
     peer_free(&p);
-    certificate_free(&c);
 }
 
 static void test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none(void **state) {
     (void)state;
-    struct certificate c =
-        certificate_make(&(struct wish){.cn = "x", .san = "DNS:" NAME, .issuer = &middle});
     struct tls_client *others = client;
     struct peer p;
     bool none;
     unsigned long refused;
     long n = 0;
-    make_server(&p, &c, TLS1_3_VERSION);
+    make_good_server(&p);
     only_one = true;
     do {
         refused = openssl_memory_refused();
@@ -247,7 +250,6 @@ static void test_rx_a_client_has_all_that_it_offers_and_trusts_or_is_none(void *
     assert_true(n > 100);
     client = others;
     peer_free(&p);
-    certificate_free(&c);
 }
 
 /* What a connection has fetched and has no memory to keep when another one reads, whose allocation after `left` fails. */

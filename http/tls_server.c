@@ -147,14 +147,17 @@ static bool bind_tickets(SSL *ssl, const char *name) {
 
 struct tls *tls_accept(struct tls_server *s, int fd, const struct tls_leaf *leaf, const char *name,
                        struct view first) {
+    unsigned long refused = openssl_memory_refused();
     struct tls *t = stream_new(s->ctx, fd, first);
     if (!t)
         return NULL;
+    SSL_set_accept_state(t->ssl);
+    /* As in tls_connect: not all of them say when they had no memory. */
     if (!bind_tickets(t->ssl, name) ||
-        !SSL_use_cert_and_key(t->ssl, leaf->leaf, s->key, leaf->chain, 1)) {
+        !SSL_use_cert_and_key(t->ssl, leaf->leaf, s->key, leaf->chain, 1) ||
+        openssl_memory_refused() != refused) {
         tls_free(t);
         return NULL;
     }
-    SSL_set_accept_state(t->ssl);
     return t;
 }

@@ -1,5 +1,6 @@
 #include "proxy/gate.h"
 
+#include "base/openssl_memory.h"
 #include "http/hello.h"
 #include "http/socks.h"
 #include "http/ssh.h"
@@ -233,9 +234,13 @@ void gate_leaf(struct client *c, struct view name, struct view leaf, struct view
         client_drop(c);
         return;
     }
+    unsigned long refused = openssl_memory_refused();
     c->wire.tls = start_tls(c, name, leaf, chain, not_after);
     if (!c->wire.tls) {
-        fail(c, REASON_CLIENT_TLS, "the leaf certificate cannot be used", ALERT_INTERNAL_ERROR);
+        bool is_short = openssl_memory_refused() != refused;
+        fail(c, is_short ? REASON_TOO_MANY : REASON_CLIENT_TLS,
+             is_short ? "out of memory" : "the leaf certificate cannot be used",
+             ALERT_INTERNAL_ERROR);
         return;
     }
     buf_free(&c->in);

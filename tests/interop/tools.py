@@ -81,10 +81,12 @@ def git_by_an_ssh_address(way):
 
 def git_with_a_foreign_password(way):
     need("git")
-    box, before = way.sandbox("git-foreign"), len(way.world.git.served)
-    url = way.world.url["git"].replace("//", "//x:ghp_attackersOwn@") + "/r.git"
+    # Others use the same server meanwhile.
+    box, repository = way.sandbox("git-foreign"), "/foreign.git"
+    url = way.world.url["git"].replace("//", "//x:ghp_attackersOwn@") + repository
     done = box.run("sh", "-c", 'git ls-remote "$1" || echo "exit $?"', "sh", url, **GIT)
-    assert b"exit 128" in done.stdout and b"403" in done.stderr and len(way.world.git.served) == before, done
+    assert b"exit 128" in done.stdout and b"403" in done.stderr, done
+    assert not [path for _, path in way.world.git.served if path.startswith(repository)]
     return version("git", "--version"), ["foreign password: refused"]
 
 

@@ -2,7 +2,6 @@
 
 #include "base/attach.h"
 #include "cli/client.h"
-#include "cli/run_public.h"
 #include "run/report.h"
 #include "run/say.h"
 
@@ -20,25 +19,23 @@ static void put_hidden(struct buf *out, const char *path) {
 }
 
 /* Nobody there is no error: the sandbox gets an exeatd of its own then. */
-static int connect_to(const struct cli *cli, const char *path, int *connection,
-                      char why[RUN_WHY_SIZE]) {
-    *connection = path ? attach_connect(path) : -1;
-    if (*connection >= 0)
+static int connect_to(const struct cli *cli, const char *path, struct run_attach *out) {
+    out->connection = path ? attach_connect(path) : -1;
+    if (out->connection >= 0)
         return 0;
     if (path && errno != ENOENT && errno != ECONNREFUSED)
         return run_say("exeatd at %s: %s", path, strerror(errno));
     if (path)
-        snprintf(why, RUN_WHY_SIZE, ", and no exeatd listens at %s", path);
+        snprintf(out->why, RUN_WHY_SIZE, ", and no exeatd listens at %s", path);
     else
-        snprintf(why, RUN_WHY_SIZE, ", and %s has no `attach`", cli->config);
+        snprintf(out->why, RUN_WHY_SIZE, ", and %s has no `attach`", cli->config);
     return 0;
 }
 
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden, int *connection,
-                    char why[RUN_WHY_SIZE]) {
+int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
+                    struct run_attach *out) {
     struct config config;
-    *connection = -1;
-    *why = 0;
+    *out = (struct run_attach){.connection = -1};
     if (access(cli->config, R_OK) != 0)
         return wanted_private || strcmp(cli->config, CLI_CONFIG) == 0
                    ? 0
@@ -49,7 +46,8 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
     put_hidden(hidden, config.control);
     put_hidden(hidden, config.vault_key);
     put_hidden(hidden, config.attach.path);
-    int result = wanted_private ? 0 : connect_to(cli, config.attach.path, connection, why);
+    snprintf(out->state, sizeof out->state, "%s", config.state);
+    int result = wanted_private ? 0 : connect_to(cli, config.attach.path, out);
     config_free(&config);
     return result;
 }
@@ -79,18 +77,15 @@ static int receive(int connection, struct buf *packet, struct attach_answer *ans
     return answer->err == 0 ? 0 : run_say("exeatd: %.*s", VIEW_ARG(answer->text));
 }
 
-int run_attach_receive(int connection, const char *folder, const char *seen,
-                       struct public_roots *roots, struct buf *issued) {
+int run_attach_receive(int connection, struct run_public *public, struct buf *issued) {
     struct attach_answer answer;
     struct buf packet;
     buf_init_cleared(&packet, ATTACH_ANSWER_MAX);
     int result = receive(connection, &packet, &answer);
-    if (result == 0) {
-        result = run_public_write(folder, seen, answer.ca, roots);
+    if (result == 0)
+        result = run_public_write(public, answer.ca);
+    if (result == 0)
         buf_put(issued, answer.text);
-    } else {
-        public_roots_free(roots);
-    }
     buf_free(&packet);
     return result;
 }

@@ -6,28 +6,29 @@
 #define CLI_RUN_ATTACH_H
 
 #include "cli/command.h"
-#include "cli/public.h"
+#include "cli/run_public.h"
 #include "run/launch.h"
 
 enum { RUN_WHY_SIZE = 4352 }; /* a path, and some words */
 
+struct run_attach {
+    int connection;       /* -1: there is none */
+    char state[PATH_MAX]; /* of the exeatd of the configuration, "" without one */
+    char why
+        [RUN_WHY_SIZE]; /* the end of a sentence, if there is something to say of that there is no connection */
+};
+
 /*
- * Connects to the exeatd of the configuration, if there is a configuration, it has `attach`, and somebody
- * listens; otherwise, and when a private one is wanted, *connection is -1, and why has the end of a sentence if there
- * is something to say of that. Appends where that exeatd
- * keeps what it has to hidden (run/plan.h). -1 after saying what is wrong: with the configuration, or
- * that we may not.
+ * Connects to the exeatd of the configuration, if there is a configuration, it has `attach`, somebody
+ * listens, and no private one is wanted. Appends where that exeatd keeps what it has to hidden (run/plan.h). -1 after
+ * saying what is wrong: with the configuration, or that we may not.
  */
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden, int *connection,
-                    char why[RUN_WHY_SIZE]);
+int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
+                    struct run_attach *out);
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
-/*
- * Waits for the answer, fills the folder of the public files (run_public.h), which the command sees at `seen`, and appends what was
- * issued (environment.h); takes roots. -1 after saying why not.
- */
-int run_attach_receive(int connection, const char *folder, const char *seen,
-                       struct public_roots *roots, struct buf *issued);
+/* Waits for the answer, writes the public files, and appends what was issued (environment.h). -1 after saying why not. */
+int run_attach_receive(int connection, struct run_public *public, struct buf *issued);
 
 /*
  * Tells what the probes found (run/report.h); 0 when all of it is contained and exeatd serves from now on. -1 after saying why

@@ -188,12 +188,12 @@ static int keep_read_only(struct run_plan *plan, const char *path) {
 /* A running exeatd, or one of its own; either way the sandbox is attached to it. */
 struct server {
     char directory[PATH_MAX]; /* of ours, or "" */
-    char public[RUN_PUBLIC_SIZE];
-    int connection; /* -1: there is none yet */
+    struct run_public public;
+    int connection;       /* -1: there is none yet */
+    char state[PATH_MAX]; /* of one that runs */
     bool is_private;
     bool is_unenforced;
-    const char *seen; /* where the command finds the public files */
-    uint16_t port;    /* where it finds the proxy */
+    uint16_t port; /* where the command finds the proxy */
     struct nss_place nss;
     struct run_private private;
 };
@@ -210,56 +210,54 @@ static int check_attached(const struct run_options *o) {
 }
 
 static int server_find(struct server *s, const struct cli *cli, struct run_options *o) {
-    char why[RUN_WHY_SIZE];
+    struct run_attach found;
     if (!o->unenforced && refusal_within(""))
         return run_say("%s", refusal_within(""));
-    if (run_attach_find(cli, *o->policy, &o->hidden, &s->connection, why) != 0)
+    if (run_attach_find(cli, *o->policy, &o->hidden, &found) != 0)
         return -1;
-    s->is_private = s->connection < 0;
-    return s->is_private ? find_sandbox(cli, o, why) : check_attached(o);
+    s->connection = found.connection;
+    s->is_private = found.connection < 0;
+    snprintf(s->state, sizeof s->state, "%s", found.state);
+    return s->is_private ? find_sandbox(cli, o, found.why) : check_attached(o);
 }
 
 /* Where the sandbox finds its public files is known before they are there. */
 static int server_make(struct server *s, struct run_options *o) {
     if (run_folder_make(!s->is_private, s->directory) != 0 ||
-        run_public_make(s->directory, s->public) != 0)
+        run_public_make(&s->public, s->directory, s->is_unenforced) != 0)
         return -1;
-    o->plan.public = s->public;
-    s->seen = s->is_unenforced ? s->public : RUN_PUBLIC;
+    o->plan.public = s->public.folder;
     if (s->is_private && run_private_make(&s->private, s->directory, o) != 0)
         return -1;
+    run_public_begin(&s->public, s->is_private ? run_private_state(&s->private) : s->state);
     return 0;
 }
 
 /* To the question for a lane; the roots are read while exeatd starts, or while it makes the lane. */
-static int server_ask(struct server *s, const struct run_options *o, const struct launch *l,
-                      struct public_roots **roots) {
+static int server_ask(struct server *s, const struct run_options *o, const struct launch *l) {
     if (!s->is_private)
         return run_attach_ask(s->connection, o->sandbox, l) == 0
-                   ? run_public_read(o->plan.strict_trust, roots)
+                   ? run_public_read(&s->public, o->plan.strict_trust)
                    : -1;
-    if (run_private_start(&s->private, &l->before) != 0 ||
-        run_public_read(o->plan.strict_trust, roots) != 0)
-        return -1;
-    if (run_private_connect(&s->private, o, &s->connection) == 0 &&
-        run_attach_ask(s->connection, o->sandbox, l) == 0)
-        return 0;
-    public_roots_free(*roots);
-    return -1;
+    return run_private_start(&s->private, &l->before) == 0 &&
+                   run_public_read(&s->public, o->plan.strict_trust) == 0 &&
+                   run_private_connect(&s->private, o, &s->connection) == 0
+               ? run_attach_ask(s->connection, o->sandbox, l)
+               : -1;
 }
 
 static int server_issue(struct server *s, const struct run_options *o, struct launch *l,
                         struct buf *issued) {
-    struct public_roots *roots;
-    int result = server_ask(s, o, l, &roots);
+    int result = server_ask(s, o, l);
     for (size_t i = 0; i < l->n_listeners; i++)
         close(l->listeners[i]);
-    return result == 0 ? run_attach_receive(s->connection, s->public, s->seen, roots, issued) : -1;
+    return result == 0 ? run_attach_receive(s->connection, &s->public, issued) : -1;
 }
 
 static int server_end(struct server *s, const struct run_options *o) {
     if (s->connection >= 0)
         close(s->connection);
+    run_public_free(&s->public);
     nss_place_remove(&s->nss);
     int result = run_private_end(&s->private, o->log);
     run_folder_remove(s->directory);
@@ -283,7 +281,7 @@ static void put_prompt(struct buf *out) {
 
 static int write_environment(const struct server *s, struct view issued, struct buf *out) {
     struct environment e = {
-        .proxy_host = VIEW("127.0.0.1"), .proxy_port = s->port, .public = view_str(s->seen)};
+        .proxy_host = VIEW("127.0.0.1"), .proxy_port = s->port, .public = view_str(s->public.seen)};
     struct view token;
     struct buf url;
     if (environment_read_issued(issued, &e, &token) != 0)

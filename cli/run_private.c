@@ -110,6 +110,10 @@ int run_private_make(struct run_private *p, const char *directory, const struct 
     return write_configuration(p, o) == 0 && make_ca(p) == 0 && make_vault_key(p) == 0 ? 0 : -1;
 }
 
+const char *run_private_state(const struct run_private *p) {
+    return in(p, "state");
+}
+
 /* ---- the start ---- */
 
 /* exeatd beside this program, else on the PATH. */

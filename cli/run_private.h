@@ -19,6 +19,8 @@ struct run_private {
 
 /* Makes all that a start needs in the directory. 0, or -1 after saying why not. */
 int run_private_make(struct run_private *p, const char *directory, const struct run_options *o);
+/* The state folder that was made; valid until the next call of any of these. */
+const char *run_private_state(const struct run_private *p);
 /* Starts exeatd, with these signals blocked. -1 after saying why not. */
 int run_private_start(struct run_private *p, const sigset_t *signals);
 /* Waits until it is ready, puts the secrets into its vault, and connects to be attached. -1 after saying why not. */

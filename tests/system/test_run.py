@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from helpers import HOSTS, POLICY, SECRET, answer
-from place import Place, wait_for
+from place import Place, Skip, wait_for
 from run_scene import CONNECT, ORDINARY, PYTHON, Scene, children, directory_of, init_of, try_all
 
 # ---- as if it were not there ----
@@ -317,6 +317,25 @@ def two_of_them_do_not_see_each_other(attached):
         again = attached.run("true")
         assert again.returncode == 125 and b"attached already" in again.stderr, again
     assert wait_for(lambda: attached.run("true").returncode == 0), "its lane goes on without it"
+
+
+def ad_05_an_nss_database_trusts_what_exeatd_signs_with_not_what_the_state_has(attached):
+    """It is begun for the state's certificates, before exeatd names its own."""
+    if not os.access("/usr/bin/certutil", os.X_OK):
+        raise Skip("there is no certutil (libnss3-tools)")
+    script = 'cd "$HOME/.pki/nssdb" && for name in exeat-1 exeat-2 exeat-3; do certutil -L -d sql:. -n $name -a 2>&-; done; true'
+    def trusted():
+        return attached.output("sh", "-c", script).replace("\r", "").split("-----BEGIN")[1:]
+    before = trusted()
+    try:
+        attached.daemon.exeat("ca", "rotate")
+        assert len(before) == 1 and trusted() == before, "the new one, which signs nothing yet"
+        attached.daemon.exeat("reload")
+        both = trusted()
+        assert len(both) == 2 and both[1:] == before, both
+    finally:
+        attached.daemon.exeat("ca", "rotate", "--finish", check=False)
+        attached.daemon.exeat("reload")
 
 
 def who_may_not_attach_is_told_so(attached):

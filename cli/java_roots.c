@@ -114,6 +114,8 @@ static ASN1_VALUE *next_root(BIO *in) {
 }
 
 int java_roots_add(struct java_roots *j, struct view pem) {
+    if (pem.n == 0)
+        return 0;
     BIO *in = pem.n <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.n) : NULL;
     bool ok = in != NULL;
     ASN1_VALUE *root;

@@ -12,7 +12,7 @@
 struct java_roots;
 struct java_roots *java_roots_new(void);
 void java_roots_free(struct java_roots *j);
-/* Adds all certificates in pem. Broken ones are passed over. ERR_CRYPTO. */
+/* Adds all certificates in pem, which may be empty. Broken ones are passed over. ERR_CRYPTO. */
 MUST_USE int java_roots_add(struct java_roots *j, struct view pem);
 /* Appends the store of all that were added, once. ERR_BAD: there is none; ERR_CRYPTO, ERR_LIMIT. */
 MUST_USE int java_roots_write(struct java_roots *j, struct buf *out);

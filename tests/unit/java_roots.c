@@ -120,6 +120,22 @@ static void a_text_without_a_certificate_is_refused(void **state) {
     buf_free(&store);
 }
 
+static void a_system_without_roots_adds_none(void **state) {
+    struct buf nothing, pem, store;
+    struct java_roots *j = java_roots_new();
+    (void)state;
+    buf_init(&nothing, 1);
+    buf_init(&pem, 1 << 16);
+    buf_init(&store, 1 << 16);
+    put_root(&pem, 1);
+    assert_int_equal(java_roots_add(j, buf_view(&nothing)), 0);
+    assert_int_equal(java_roots_add(j, buf_view(&pem)), 0);
+    assert_int_equal(java_roots_write(j, &store), 0);
+    java_roots_free(j);
+    buf_free(&pem);
+    buf_free(&store);
+}
+
 static void a_store_that_does_not_fit_is_not_cut(void **state) {
     struct buf pem, store;
     (void)state;
@@ -137,6 +153,7 @@ int main(void) {
         cmocka_unit_test(every_certificate_is_a_trusted_entry_of_its_own),
         cmocka_unit_test(a_broken_certificate_does_not_hide_those_behind_it),
         cmocka_unit_test(a_text_without_a_certificate_is_refused),
+        cmocka_unit_test(a_system_without_roots_adds_none),
         cmocka_unit_test(a_store_that_does_not_fit_is_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import shutil
 import signal
 import subprocess
@@ -336,6 +337,21 @@ def ad_05_an_nss_database_trusts_what_exeatd_signs_with_not_what_the_state_has(a
     finally:
         attached.daemon.exeat("ca", "rotate", "--finish", check=False)
         attached.daemon.exeat("reload")
+
+
+def what_a_probe_tries_is_counted_and_what_the_sandbox_tries_is_shown(attached):
+    """A datagram to a metadata service is never the probe's, and never only counted."""
+    seen = lambda: [r["meant"] for r in attached.daemon.records() if r.get("door") == "udp"]
+    own = "exec 3<&0; %s -c %s udp/169.254.169.254/9 >&2; echo go; read end <&3" % (PYTHON, shlex.quote(CONNECT))
+    assert not seen()
+    with attached.going(own):
+        attached.daemon.exeat("sandbox", "probe", "a")
+        assert wait_for(lambda: len(seen()) == 7), seen()
+    shown, every = (attached.daemon.exeat("log", *more) for more in ([], ["--all"]))
+    tried = [meant for meant in seen() if not meant.startswith("169.254.")]
+    assert len(tried) == 6 and all(meant in every and meant not in shown for meant in tried), (shown, every)
+    assert shown.count("169.254.") == every.count("169.254.") == 1, (shown, every)
+    assert re.search(r"^\d+ more of the kind that the doctor tries", shown, re.M), shown
 
 
 def who_may_not_attach_is_told_so(attached):

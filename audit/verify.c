@@ -15,8 +15,9 @@ struct verify {
     struct chain chain;
     bool begun;
     bool head_seen;
-    bool signs;  /* the trail that is read has a signed head */
-    bool copied; /* one file that is not in its place */
+    bool signs;      /* the trail that is read has a signed head */
+    uint64_t behind; /* records of it behind its last one */
+    bool copied;     /* one file that is not in its place */
     struct verify_report *report;
 };
 
@@ -100,6 +101,16 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
     return check_signature(v, &h, what);
 }
 
+/* A line with a head says nothing else, so that it is covered as well. */
+static void count_behind(struct verify *v, const struct chain_line *line) {
+    v->behind++;
+    v->report->behind++;
+    if (view_equal(line->kind, VIEW("head")) || (v->head && line->seq == v->head->seq)) {
+        v->report->behind -= v->behind;
+        v->behind = 0;
+    }
+}
+
 /* ---- what audit itself has found ---- */
 
 static struct view value_of(struct view text, const char *name) {
@@ -140,6 +151,7 @@ static bool check_text(struct verify *v, struct view text, bool first_of_file) {
         v->chain = (struct chain){.seq = 0};
         v->begun = true;
         v->signs = false;
+        v->behind = 0;
     }
     enum chain_fault fault = chain_step(&v->chain, v->begun, text, &line);
     if (fault != CHAIN_GOOD) {
@@ -152,6 +164,7 @@ static bool check_text(struct verify *v, struct view text, bool first_of_file) {
     if (!check_line(v, &line, first_of_file))
         return false;
     check_event(v, text, line.seq);
+    count_behind(v, &line);
     v->report->records++;
     v->report->last = line.seq;
     return true;

@@ -19,7 +19,8 @@ struct verify_report {
     uint64_t first, last; /* numbers of the records that verified */
     uint64_t trails;      /* one behind the other in one file, each from its record 1 on */
     uint64_t unchecked;   /* of the heads: there was no key */
-    uint64_t unfinished;  /* bytes of a record that is being written, or was torn, at the end */
+    uint64_t behind; /* records behind their trail's last head, in it or exported: only chained */
+    uint64_t unfinished; /* bytes of a record that is being written, or was torn, at the end */
     /* the first finding when it is not good */
     char text[320];               /* a sentence */
     char file[SEGMENT_NAME_SIZE]; /* "" when no place can be named */

@@ -79,33 +79,28 @@ static int fail_log(const char *path, int err) {
         return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_INVALID, "%s: %s", path,
                         strerror(errno));
     if (err == ERR_BAD)
-        return cli_fail(EXIT_INVALID, "%s: this is no audit trail: no line of it is a record",
-                        path);
+        return cli_fail(EXIT_INVALID, "%s: " DECISION_NO_TRAIL, path);
     return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
 }
 
-/*
- * Calls each for every line; one that is too long for a record, or not whole, is none. ERR_BAD:
- * there are lines, and none of them is a record.
- */
+/* Calls each for every line; one that is too long for a record, or not whole, is none. ERR_BAD: no line is a record. */
 static int read_segment(int dir, const char *name, void (*each)(void *ctx, struct view line),
                         void *ctx) {
     struct segment s;
     struct view line, raw;
-    size_t lines = 0, records = 0;
+    size_t records = 0;
     int err = segment_open(dir, name, &s);
     while (err == 0 || err == ERR_LIMIT) {
         err = segment_next(&s, &line);
         if (err != 0)
             continue;
-        lines++;
         records += json_member(line, "kind", &raw);
         each(ctx, line);
     }
     segment_close(&s);
     if (err != ERR_AGAIN)
         return err;
-    return lines > 0 && records == 0 ? ERR_BAD : 0;
+    return records == 0 ? ERR_BAD : 0;
 }
 
 /* The files of a trail in the order in which they were written. ERR_BAD: there are none. */
@@ -114,8 +109,8 @@ static int read_directory(int dir, void (*each)(void *ctx, struct view line), vo
     int err = segment_list_read(dir, &list);
     for (size_t i = 0; err == 0 && i < list.n; i++) {
         err = list.at[i].bad ? 0 : read_segment(dir, list.at[i].text, each, ctx);
-        if (err == ERR_MISSING)
-            err = 0; /* rotated or removed while we read */
+        if (err == ERR_MISSING || (err == ERR_BAD && i + 1 == list.n && i > 0))
+            err = 0; /* rotated or removed while we read, or just begun */
     }
     if (err == 0 && list.n == 0)
         err = ERR_BAD;

@@ -13,6 +13,9 @@
 
 enum { DECISION_LOGS_MAX = 64 };
 
+/* Said of a file without a single record: a trail's first line is one. */
+#define DECISION_NO_TRAIL "this is no audit trail: no line of it is a record"
+
 /* What one decision of the audit trail says of its request. */
 struct decision {
     struct buf memory; /* what the views point into */

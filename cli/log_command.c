@@ -1,4 +1,5 @@
 #include "cli/client.h"
+#include "cli/decision.h"
 #include "cli/log_table.h"
 #include "cli/options.h"
 
@@ -139,9 +140,14 @@ static int take_files(int *argc, char **argv, const char *files[FILES_MAX], size
 
 static int show_files(const char *const *files, size_t n, struct log_table *t) {
     for (size_t i = 0; i < n; i++) {
+        uint64_t before = log_table_records(t);
         int result = show_file(AT_FDCWD, files[i], t);
+        if (result == ERR_MISSING)
+            return cli_fail(EXIT_UNSEEN, "%s: there is no such file", files[i]);
         if (result != 0)
             return fail(files[i], result);
+        if (log_table_records(t) == before)
+            return cli_fail(EXIT_UNSEEN, "%s: " DECISION_NO_TRAIL, files[i]);
     }
     return EXIT_YES;
 }
@@ -185,7 +191,7 @@ int command_log(const struct cli *cli, int argc, char **argv) {
         code = cli_fail(EXIT_NO, "there is no record %s in the trail", filter.record);
     else if (code == EXIT_YES && !cli->json && !followed && log_table_matched(t) == 0)
         fputs("exeat: note: no record of the trail is of this kind\n", stderr);
-    if (log_table_unread(t) > 0)
+    if (log_table_unread(t) > 0 && code != EXIT_UNSEEN)
         fprintf(stderr, "exeat: %llu lines could not be read; `exeat log verify` tells more\n",
                 (unsigned long long)log_table_unread(t));
     log_table_free(t);
@@ -193,6 +199,13 @@ int command_log(const struct cli *cli, int argc, char **argv) {
 }
 
 /* ---- exeat log verify ---- */
+
+static void print_behind(const struct verify_report *r, bool signs) {
+    printf("note: %s: %llu record%s, only chained, so that it does not show when some were cut or "
+           "replaced\n",
+           signs ? "behind the last signed head" : "without a signed head",
+           (unsigned long long)r->behind, r->behind == 1 ? "" : "s");
+}
 
 static void print_report(const struct verify_report *r, const struct chain_head *head) {
     if (!r->good) {
@@ -213,6 +226,8 @@ static void print_report(const struct verify_report *r, const struct chain_head 
     putchar('\n');
     if (r->unchecked)
         puts("note: who signed the heads was not checked: --key FILE, the sign.pub of that trail");
+    if (r->behind > 0)
+        print_behind(r, r->heads > 0 || head);
     if (r->first > 1)
         printf("note: records before %llu are not here\n", (unsigned long long)r->first);
     if (r->unfinished)
@@ -231,6 +246,7 @@ static void print_report_json(const struct verify_report *r) {
     json_put_number(&out, "heads", r->heads);
     json_put_number(&out, "trails", r->trails);
     json_put_number(&out, "unchecked", r->unchecked);
+    json_put_number(&out, "behind", r->behind);
     json_put_number(&out, "unfinished", r->unfinished);
     if (!r->good) {
         json_put_text(&out, "finding", view_str(r->text));

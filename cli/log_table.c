@@ -37,7 +37,7 @@ struct log_table {
     struct row *first, *last;
     size_t waiting;
     struct row *buckets[BUCKETS];
-    uint64_t matched, unread, counted;
+    uint64_t records, matched, unread, counted;
 };
 
 /* ---- values of a line ---- */
@@ -302,6 +302,7 @@ void log_table_line(struct log_table *t, struct view line, uint64_t now) {
         t->unread++;
         return;
     }
+    t->records++;
     if (view_equal(kind.value, VIEW("outcome"))) {
         take_outcome(t, line, now);
         return;
@@ -335,6 +336,10 @@ void log_table_end(struct log_table *t) {
             "%llu more of the kind that the doctor tries, to where nobody but exeat answers (--all "
             "shows them)\n",
             (unsigned long long)t->counted);
+}
+
+uint64_t log_table_records(const struct log_table *t) {
+    return t->records;
 }
 
 uint64_t log_table_matched(const struct log_table *t) {

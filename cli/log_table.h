@@ -43,6 +43,8 @@ void log_table_line(struct log_table *t, struct view line, uint64_t now);
 void log_table_tick(struct log_table *t, uint64_t now);
 /* Prints what is left, decisions without an outcome as "open". */
 void log_table_end(struct log_table *t);
+/* Records of any kind, shown or not. */
+uint64_t log_table_records(const struct log_table *t);
 /* Records that matched. */
 uint64_t log_table_matched(const struct log_table *t);
 /* Lines that were left out. */

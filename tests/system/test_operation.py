@@ -297,6 +297,18 @@ def a_refusal_leads_to_its_record(place):
     assert code(place, "log", "--record", "e9-nothing") == 1 and b"no record" in place.last.stderr, place.last
 
 
+def a_file_that_is_no_trail_is_said_to_be_none(place):
+    trail = place.path("state", "audit", "audit.jsonl")
+    place.write("empty", "")
+    for other in ("/etc/passwd", place.path("empty"), sys.executable):
+        for options in ([], ["--json"], ["--denied"]):
+            assert code(place, "log", "--file", trail, "--file", other, *options) == 6, (other, place.last)
+            assert place.last.stderr.decode() == "exeat: %s: this is no audit trail: no line of it is a record\n" % other, place.last
+    assert code(place, "log", "--file", "/nowhere") == 6 and b"there is no such file" in place.last.stderr, place.last
+    assert code(place, "log", "--file", place.directory) == 6 and b"Is a directory" in place.last.stderr, place.last
+    assert code(place, "log", "--file", trail) == 0 and place.last.stderr == b"", place.last
+
+
 def a_client_that_prints_only_the_status_line_tells_why(place):
     client = http.client.HTTPSConnection("127.0.0.1", place.ports["a"], timeout=10)
     client.set_tunnel("unlisted.test", 443)
@@ -550,7 +562,7 @@ TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_d
          a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
-         the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record,
+         the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record, a_file_that_is_no_trail_is_said_to_be_none,
          a_client_that_prints_only_the_status_line_tells_why,
          what_could_not_be_printed_is_no_success, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
          inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]

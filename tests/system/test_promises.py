@@ -444,21 +444,33 @@ def p9_a_copied_file_verifies_by_itself(place):
     copy, key, head = place.path("copied.jsonl"), place.path("state", "audit", "sign.pub"), place.path("head.json")
     with open(place.path("state", "audit", "audit.jsonl"), "rb") as f:
         lines = f.read().splitlines(True)
+    heads = [i for i, l in enumerate(lines) if json.loads(l)["kind"] == "head"]
+    lines = lines[:heads[-1] + 1]
 
     def copied(what):
         with open(copy, "wb") as f:
             f.writelines(what)
         return lambda *args: (verify(place, "--file", copy, *args), place.last.stdout.decode())
+    behind = "note: behind the last signed head: %d record%s, only chained, "
     check = copied(lines)
     code, text = check()
-    assert code == 0 and "was not checked: --key FILE" in text, text
+    assert code == 0 and "was not checked: --key FILE" in text and "only chained" not in text, text
     code, text = check("--key", key)
-    assert code == 0 and "was not checked" not in text and "signed heads\n" in text, text
+    assert code == 0 and text.count("\n") == 1 and "signed heads\n" in text, text
     assert check("--key", key, "--head", head)[0] == 0
     # Two trails, as `exeat run --log` appends them; not where a head says which one is meant.
     code, text = copied(lines + lines)()
     assert code == 0 and "%d records" % (2 * len(lines)) in text and "2 trails" in text, text
     assert check("--key", key, "--head", head)[0] == 1
+    # What nobody has signed yet is good, and said; in each trail, and not where a head that was kept covers it.
+    last, other = heads[-1], heads[-2] + 1
+    assert last - other > 0, heads
+    for cut, more, n in ((other, [], 0), (other + 1, [], 1), (last, [], last - other), (last, lines[:other + 1], last - other + 1)):
+        code, text = copied(lines[:cut] + more)("--key", key)
+        assert code == 0 and (behind % (n, "" if n == 1 else "s") in text if n else "only chained" not in text), (n, text)
+        assert json.loads(check("--json")[1])["behind"] == n, n
+    code, text = copied(lines[:last])("--key", key, "--head", head)
+    assert code == 0 and "only chained" not in text, text
     middle = len(lines) // 2
     for changed in (lines[:middle] + [lines[middle].replace(b'"v":1', b'"v":2')] + lines[middle + 1:], lines[:middle] + lines[middle + 1:],
                     lines[1:], lines + lines[middle:], lines + lines[1:], []):
@@ -473,6 +485,8 @@ def p9_a_copied_file_verifies_by_itself(place):
         check = copied(made_up)
         code, text = check("--key", key)
         assert check()[0] == 0 and code == 1 and "has no signed head" in text, text
+    code, text = copied(unsigned)()
+    assert "note: without a signed head: %d records, only chained" % len(unsigned) in text, text
     # Signed by somebody else: the key of another trail, and none.
     openssl(place.directory, "genpkey", "-algorithm", "ed25519", "-out", "other.key")
     openssl(place.directory, "pkey", "-in", "other.key", "-pubout", "-out", "other.pub")

@@ -117,7 +117,7 @@ unit: $(UNIT_BINARIES) $(REPLAYS) ## only the unit tests and the replay of fuzzi
 soak: all ## TIME seconds of load while one thing after another breaks, as root: what is promised then
 	@python3 tests/soak/soak.py --build $(B) --time $(TIME) $(ARGS)
 
-.PHONY: interop garden clients-table clients node agents uv reqwest okhttp
+.PHONY: interop garden clients-table clients node agents uv reqwest okhttp kernel
 interop: all ## real clients through exeat: those that are installed (dependencies.sh interop brings them)
 	@python3 tests/run.py --build $(B) --only interop --show
 
@@ -145,6 +145,13 @@ reqwest:
 
 okhttp:
 	@test -d build/okhttp || mvn -q -B -f tests/interop/programs/okhttp/pom.xml dependency:copy-dependencies -DoutputDirectory=$(CURDIR)/build/okhttp
+
+kernel: # Debian's for virtual machines, with its vsock, for tests/interop/test_vsock.py; below build, nothing is installed
+	@test -d build/kernel || { rm -rf build/kernel.part && mkdir -p build/kernel.part && cd build/kernel.part && \
+	  apt-get -q -o APT::Sandbox::User=root download \
+	    "$$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-.*\)/\1/p' | head -n 1)" && \
+	  dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --wildcards './boot/vmlinuz-*' '*vsock*.ko*' '*vhost*.ko*' && \
+	  rm linux-image-*.deb && mv ../kernel.part ../kernel; }
 
 .PHONY: openapi
 openapi: ## descriptions of well-known APIs for tests/system/test_import.py, below build, by npm

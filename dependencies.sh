@@ -24,7 +24,7 @@ for extra in "$@"; do
     interop) packages="$packages testssl.sh git wget ruby php-cli php-curl libwww-perl liblwp-protocol-https-perl python3-requests
                        python3-httpx python3-aiohttp python3-pip httpie aria2
                        iodine dns2tcp ptunnel-ng proxytunnel httptunnel corkscrew
-                       $(missing_command node nodejs npm npm go golang-go)" ;;
+                       $(missing_command node nodejs npm npm go golang-go qemu-system-x86_64 qemu-system-x86)" ;;
     interop-all) packages="$packages chromium libnss3-tools awscli gh r-base-core python3-grpcio python3-h2 python3-boto3 azure-cli skopeo
                            subversion apache2-bin libapache2-mod-svn dnf dnf-plugins-core composer ruby-bundler pipx python3-poetry
                        $(missing_command kubectl kubernetes-client javac default-jdk-headless mvn maven cargo cargo)" ;;

@@ -349,6 +349,7 @@ static const struct bad_case bad_cases[] = {
      5, 1, "the same listener as in line 4"},
     {BASE "listen vsock 3128 { sandbox b }", 4, 1, "'cid N'"},
     {BASE "listen vsock 3128 { sandbox b; cid 0 }", 4, 36, "the CID of a guest"},
+    {BASE "listen vsock 3128 { sandbox b; cid 3 4294967295 }", 4, 38, "the CID of a guest"},
     {BASE "listen vsock 0 { sandbox b; cid 3 }", 4, 14, "the port of a vsock listener"},
     {BASE "listen vsock 1 { sandbox b; cid 3 }\nlisten vsock 1 { sandbox c; cid 4 }", 5, 1,
      "the same listener as in line 4"},

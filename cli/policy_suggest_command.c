@@ -1,154 +1,29 @@
 #include "cli/command.h"
-#include "cli/decision.h"
-#include "cli/json_scan.h"
 #include "cli/options.h"
 #include "cli/policy_files.h"
 #include "cli/policy_told.h"
+#include "cli/wishes.h"
 #include "policy/explain.h"
 #include "policy/json_form.h"
-#include "policy/lexer.h"
 #include "policy/merge.h"
-#include "policy/method.h"
-#include "policy/pattern.h"
 #include "policy/trial.h"
 
 #include <string.h>
 #include <time.h>
 
-/* What is added is called so, with a number behind it. */
-static const char new_name[] = "suggested-";
-
-/*
- * A sandbox can have any number of requests refused, and each is held against those that are kept: these are only as many as a policy
- * has room for. RULE_MORE is what is written of one beside its words.
- */
-enum { NAME_SIZE = sizeof new_name + 20, RULE_MORE = 256, TUNNELS_ROOM = 1 << 18 };
-
-/* One request that was refused for want of a rule or a grant. */
-struct wish {
-    struct authority authority;
-    bool tls;
-    struct view sandbox, method, path;
-    char name[NAME_SIZE]; /* of the operation that it made in a service of the policy */
-    struct wish *next;
-};
-
 struct suggestion {
-    struct decision d;
-    struct arena arena;
-    struct wish *wishes, **end;
-    struct wish *tunnels, **tunnels_end; /* refused before there was a request; names: port 0 */
-    struct wish *placed;                 /* in services of the policy */
-    size_t room, tunnels_room;           /* bytes of text that are left for more of them */
-    size_t crowded_out;                  /* refusals for which there was none */
-    size_t left_out, number;             /* the last number of a name */
+    struct wishes asked;
+    struct wish *placed; /* in services of the policy */
+    size_t number;       /* the last number of a name */
     struct buf notes;
     struct merge merge;
-    bool failed;
+    const struct policy *policy; /* NULL: by itself */
 };
-
-static bool same_place(const struct wish *a, const struct wish *b) {
-    return a->tls == b->tls && authority_equal(&a->authority, &b->authority);
-}
-
-static bool same_rule(const struct wish *a, const struct wish *b) {
-    return same_place(a, b) && view_equal(a->method, b->method) && view_equal(a->path, b->path);
-}
-
-/* Only what a rule can say exactly: a registered method, a path without stars, and no address that is never dialled. */
-static bool can_be_said(const struct decision *d) {
-    struct path_pattern pattern;
-    const char *why;
-    if (d->authority.kind == HOST_ADDRESS && !address_is_one(&d->authority.address))
-        return false;
-    return (method_bit(d->method) & methods_grantable()) != 0 && name_is_good(d->sandbox) &&
-           view_find(d->path, '*') == d->path.n && view_find(d->path, '"') == d->path.n &&
-           path_pattern_parse(d->path, false, &pattern, &why) == 0;
-}
-
-static bool is_for_want_of_a_rule(enum reason why) {
-    return why == REASON_HOST_NOT_ALLOWED || why == REASON_PORT_NOT_ALLOWED ||
-           why == REASON_CLEAR_NOT_ALLOWED || why == REASON_OPERATION_NOT_ALLOWED ||
-           why == REASON_OPERATION_NOT_GRANTED;
-}
-
-static bool is_known(const struct suggestion *s, const struct wish *new) {
-    for (const struct wish *w = s->wishes; w; w = w->next)
-        if (same_rule(w, new) && view_equal(w->sandbox, new->sandbox))
-            return true;
-    return false;
-}
-
-static bool take_room(struct suggestion *s, size_t *room, const struct wish *w) {
-    size_t wanted =
-        RULE_MORE + strlen(w->authority.host) + 2 * w->sandbox.n + 2 * w->method.n + 2 * w->path.n;
-    if (wanted > *room) {
-        s->crowded_out++;
-        return false;
-    }
-    *room -= wanted;
-    return true;
-}
-
-static void keep(struct suggestion *s, struct wish ***end, size_t *room, const struct wish *new) {
-    if (!take_room(s, room, new))
-        return;
-    struct wish *w = arena_alloc(&s->arena, sizeof *w);
-    s->failed = s->failed || !w;
-    if (!w)
-        return;
-    *w = *new;
-    w->sandbox = arena_copy(&s->arena, new->sandbox);
-    w->method = arena_copy(&s->arena, new->method);
-    w->path = arena_copy(&s->arena, new->path);
-    s->failed = s->failed || !w->sandbox.p || !w->method.p || (new->path.n > 0 && !w->path.p);
-    **end = w;
-    *end = &w->next;
-}
-
-/* A name or a connection that was refused for its host or port: what for is not known. */
-static bool keep_tunnel(struct suggestion *s) {
-    const struct decision *d = &s->d;
-    if (!d->bare || !name_is_good(d->sandbox) ||
-        (d->why != REASON_HOST_NOT_ALLOWED && d->why != REASON_PORT_NOT_ALLOWED))
-        return false;
-    struct wish wish = {
-        .authority = d->authority, .tls = true, .sandbox = d->sandbox, .method = d->method};
-    for (const struct wish *w = s->tunnels; w; w = w->next)
-        if (same_place(w, &wish) && view_equal(w->sandbox, wish.sandbox))
-            return true;
-    keep(s, &s->tunnels_end, &s->tunnels_room, &wish);
-    return true;
-}
-
-static void suggest_line(void *ctx, struct view line) {
-    struct suggestion *s = ctx;
-    struct decision *d = &s->d;
-    struct view raw;
-    bool allowed = decision_line_says(line, "verdict", "allow");
-    if (!decision_line_says(line, "kind", "decision") ||
-        (allowed && !json_member(line, "observed", &raw)))
-        return;
-    bool known = decision_read(line, d);
-    if (known ? decision_is_exeats(d) || keep_tunnel(s) : decision_is_doctors_datagram(line))
-        return;
-    if (!known || !decision_is_request(d) ||
-        !is_for_want_of_a_rule(allowed ? d->observed : d->why) || !can_be_said(d)) {
-        s->left_out++;
-        return;
-    }
-    struct wish wish = {.authority = d->authority,
-                        .tls = !view_equal(d->scheme, VIEW("http")),
-                        .sandbox = d->sandbox,
-                        .method = d->method,
-                        .path = d->path};
-    if (!is_known(s, &wish))
-        keep(s, &s->end, &s->room, &wish);
-}
 
 static bool is_first(const struct suggestion *s, const struct wish *w,
                      bool (*same)(const struct wish *, const struct wish *)) {
-    for (const struct wish *before = s->wishes; before && before != w; before = before->next)
+    for (const struct wish *before = s->asked.requests.first; before && before != w;
+         before = before->next)
         if (same(before, w))
             return false;
     return true;
@@ -159,8 +34,8 @@ static bool is_first(const struct suggestion *s, const struct wish *w,
 /* One operation for each rule, so that each sandbox is granted what it asked for. */
 static void put_rules(const struct suggestion *s, const struct wish *place, struct buf *out) {
     size_t n = 0;
-    for (const struct wish *w = s->wishes; w; w = w->next)
-        if (same_place(w, place) && is_first(s, w, same_rule)) {
+    for (const struct wish *w = s->asked.requests.first; w; w = w->next)
+        if (wish_same_place(w, place) && is_first(s, w, wish_same_rule)) {
             buf_printf(out, "    operation r%zu { %.*s ", ++n, VIEW_ARG(w->method));
             buf_printf(out, "\"%.*s\" }\n", VIEW_ARG(w->path));
             buf_printf(out, "    expect allow %.*s ", VIEW_ARG(w->method));
@@ -174,8 +49,8 @@ static bool holds(struct view path, const char *what) {
 
 static void put_path_words(const struct suggestion *s, const struct wish *place, struct buf *out) {
     bool slash = false, parameters = false;
-    for (const struct wish *w = s->wishes; w; w = w->next) {
-        if (!same_place(w, place))
+    for (const struct wish *w = s->asked.requests.first; w; w = w->next) {
+        if (!wish_same_place(w, place))
             continue;
         slash = slash || holds(w->path, "%2F");
         parameters = parameters || holds(w->path, ";") || holds(w->path, "%3B");
@@ -202,32 +77,74 @@ static void put_service(const struct suggestion *s, const struct wish *place, co
     buf_put_str(out, "}\n");
 }
 
+/* A place in another file, or in a block for others as well, where a person adds what follows. Each once. */
+static void note(struct suggestion *s, const struct buf *text) {
+    if (view_search(buf_view(&s->notes), buf_view(text)) == buf_len(&s->notes))
+        buf_put(&s->notes, buf_view(text));
+}
+
+static void note_grant(struct suggestion *s, struct view sandbox, struct view service,
+                       struct view operation) {
+    struct position at;
+    struct view block;
+    for (size_t i = 0; policy_sandbox_block(s->policy, sandbox, i, &block, &at); i++) {
+        struct buf text;
+        buf_init(&text, POLICY_TEXT_MAX);
+        buf_printf(&text, "# For the sandbox '%.*s', ", VIEW_ARG(sandbox));
+        if (view_equal(block, sandbox))
+            buf_printf(&text, "which is declared in another file (%s:%u):\n", at.file, at.line);
+        else
+            buf_printf(&text,
+                       "which '%.*s' stands for (%s:%u): there, or in a block of its own with all "
+                       "that it needs,\n# since it takes the place of that one:\n",
+                       VIEW_ARG(block), at.file, at.line);
+        buf_printf(&text, "#     grant %.*s ", VIEW_ARG(service));
+        buf_printf(&text, "%.*s\n", VIEW_ARG(operation));
+        note(s, &text);
+        buf_free(&text);
+    }
+}
+
+/* Where another block is the sandbox's, a new one would stand beside or before it: then it is only said, and *granted false. */
+static int grant(struct suggestion *s, struct view sandbox, struct view service,
+                 struct view operation, bool *granted) {
+    struct position at;
+    struct view block;
+    *granted = !s->policy || merge_has(&s->merge, "sandbox", sandbox) ||
+               !policy_sandbox_block(s->policy, sandbox, 0, &block, &at);
+    if (*granted)
+        return merge_grant(&s->merge, sandbox, service, operation);
+    note_grant(s, sandbox, service, operation);
+    return 0;
+}
+
 static int grant_rules(struct suggestion *s, const struct wish *place, struct view service) {
-    char operation[NAME_SIZE];
+    char operation[WISH_NAME_SIZE];
+    bool granted;
     size_t n = 0;
     int err = 0;
-    for (const struct wish *rule = s->wishes; rule; rule = rule->next) {
-        if (!same_place(rule, place) || !is_first(s, rule, same_rule))
+    for (const struct wish *rule = s->asked.requests.first; rule; rule = rule->next) {
+        if (!wish_same_place(rule, place) || !is_first(s, rule, wish_same_rule))
             continue;
         snprintf(operation, sizeof operation, "r%zu", ++n);
         for (const struct wish *w = rule; w && err == 0; w = w->next)
-            if (same_rule(w, rule))
-                err = merge_grant(&s->merge, w->sandbox, service, view_str(operation));
+            if (wish_same_rule(w, rule))
+                err = grant(s, w->sandbox, service, view_str(operation), &granted);
     }
     return err;
 }
 
-static void take_name(struct suggestion *s, char name[NAME_SIZE]) {
-    snprintf(name, NAME_SIZE, "%s%zu", new_name, ++s->number);
+static void take_name(struct suggestion *s, char name[WISH_NAME_SIZE]) {
+    snprintf(name, WISH_NAME_SIZE, "%s%zu", WISH_NAME, ++s->number);
 }
 
 static int add_services(struct suggestion *s) {
-    char name[NAME_SIZE];
+    char name[WISH_NAME_SIZE];
     struct buf text;
     int err = 0;
     buf_init(&text, POLICY_TEXT_MAX);
-    for (const struct wish *w = s->wishes; w && err == 0; w = w->next) {
-        if (!is_first(s, w, same_place))
+    for (const struct wish *w = s->asked.requests.first; w && err == 0; w = w->next) {
+        if (!is_first(s, w, wish_same_place))
             continue;
         take_name(s, name);
         buf_reset(&text);
@@ -242,18 +159,13 @@ static int add_services(struct suggestion *s) {
 
 /* ---- in the policy's own ---- */
 
-static void put_url(const struct wish *w, struct buf *out) {
-    buf_put_str(out, w->tls ? "\"https://" : "\"http://");
-    authority_write(&w->authority, w->tls ? 443 : 80, out);
-    buf_printf(out, "%.*s\"", VIEW_ARG(w->path));
-}
-
 static int add_expectation(struct suggestion *s, const struct wish *w) {
     struct buf text;
     buf_init(&text, POLICY_TEXT_MAX);
     buf_printf(&text, "expect allow as %.*s %.*s ", VIEW_ARG(w->sandbox), VIEW_ARG(w->method));
-    put_url(w, &text);
-    buf_put_u8(&text, '\n');
+    buf_put_u8(&text, '"');
+    wish_put_url(w, &text);
+    buf_put_str(&text, "\"\n");
     int err = buf_ok(&text) ? merge_add(&s->merge, NULL, VIEW(""), buf_view(&text)) : ERR_LIMIT;
     buf_free(&text);
     return err;
@@ -263,7 +175,7 @@ static int add_expectation(struct suggestion *s, const struct wish *w) {
 static int add_operation(struct suggestion *s, const struct service *in, struct wish *w) {
     struct buf text;
     for (const struct wish *before = s->placed; before; before = before->next)
-        if (same_rule(before, w)) {
+        if (wish_same_rule(before, w)) {
             memcpy(w->name, before->name, sizeof w->name);
             return 0;
         }
@@ -314,11 +226,12 @@ static int place(struct suggestion *s, const struct policy *p, struct wish *w, b
     struct nearest nearest;
     const struct service *service = policy_service_of(p, w->tls, &w->authority);
     struct view operation = {NULL, 0};
+    bool granted = false;
     int err = 0;
     *placed = true;
     if (!ask(p, w, &v, &nearest) ||
-        (!v.allow && !is_for_want_of_a_rule(v.reason) && v.reason != REASON_UNKNOWN_SANDBOX)) {
-        s->left_out++;
+        (!v.allow && !wish_is_reason(v.reason) && v.reason != REASON_UNKNOWN_SANDBOX)) {
+        s->asked.left_out++;
         return 0;
     }
     if (v.allow)
@@ -330,26 +243,26 @@ static int place(struct suggestion *s, const struct policy *p, struct wish *w, b
         *placed = false;
         return 0;
     } else if (wants_path_words(w)) {
-        s->left_out++;
+        s->asked.left_out++;
         return 0;
     } else {
         err = add_operation(s, service, w);
         operation = view_str(w->name);
     }
     if (err == 0)
-        err = merge_grant(&s->merge, w->sandbox, service_name(service), operation);
-    if (err == 0)
+        err = grant(s, w->sandbox, service_name(service), operation, &granted);
+    if (err == 0 && granted)
         err = add_expectation(s, w);
     return err == ERR_MISSING ? 0 : err;
 }
 
 /* What is left has no service there. */
-static int place_wishes(struct suggestion *s, const struct policy *p) {
+static int place_wishes(struct suggestion *s) {
     int err = 0;
-    for (struct wish **at = &s->wishes; *at && err == 0;) {
+    for (struct wish **at = &s->asked.requests.first; *at && err == 0;) {
         struct wish *w = *at;
         bool placed;
-        err = place(s, p, w, &placed);
+        err = place(s, s->policy, w, &placed);
         if (placed) {
             *at = w->next;
             w->next = s->placed;
@@ -364,9 +277,9 @@ static int place_wishes(struct suggestion *s, const struct policy *p) {
 /* The greatest number that a name in the text has. */
 static size_t last_number(struct view text) {
     size_t last = 0;
-    for (size_t at; (at = view_search(text, view_str(new_name))) < text.n;) {
+    for (size_t at; (at = view_search(text, VIEW(WISH_NAME))) < text.n;) {
         size_t n = 0;
-        for (text = view_skip(text, at + sizeof new_name - 1);
+        for (text = view_skip(text, at + sizeof WISH_NAME - 1);
              text.n > 0 && is_digit(text.p[0]) && n < SIZE_MAX / 100; text = view_skip(text, 1))
             n = 10 * n + (size_t)(text.p[0] - '0');
         last = n > last ? n : last;
@@ -377,27 +290,11 @@ static size_t last_number(struct view text) {
 /* ---- what is given ---- */
 
 static void put_notes(struct suggestion *s) {
-    if (!s->wishes && !s->tunnels && s->left_out == 0)
+    const struct wishes *w = &s->asked;
+    if (!w->requests.first && !s->placed && !w->tunnels.first && !w->closed.first &&
+        w->left_out == 0)
         buf_put_str(&s->notes, "# Nothing was refused.\n");
-    if (s->left_out > 0)
-        buf_printf(&s->notes,
-                   "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
-                   s->left_out);
-    if (s->crowded_out > 0)
-        buf_printf(
-            &s->notes,
-            "# %zu later refusals left out: a policy has no room for so many different ones\n",
-            s->crowded_out);
-    if (s->tunnels)
-        buf_put_str(&s->notes,
-                    "# Refused as names or connections, before there was a request. A service "
-                    "with this host\n# (and port), granted in `mode observe`, tells what is "
-                    "asked there:\n");
-    for (const struct wish *w = s->tunnels; w; w = w->next) {
-        buf_printf(&s->notes, "#     %.*s to ", VIEW_ARG(w->sandbox));
-        authority_write(&w->authority, 0, &s->notes);
-        buf_put_u8(&s->notes, '\n');
-    }
+    wishes_put_notes(w, &s->notes);
 }
 
 /* In the form of the policy that it came from. */
@@ -406,7 +303,7 @@ static int write_policy(const struct suggestion *s, bool json, const char *path,
     struct buf text;
     buf_init(&text, POLICY_TEXT_MAX);
     merge_print(&s->merge, &text);
-    int err = s->failed || !buf_ok(&text) || !buf_ok(&s->notes) ? ERR_LIMIT : 0;
+    int err = s->asked.failed || !buf_ok(&text) || !buf_ok(&s->notes) ? ERR_LIMIT : 0;
     if (err == 0 && json)
         err = json_form_write(buf_view(&text), path, out, errors);
     else if (err == 0)
@@ -454,11 +351,14 @@ static int build(const struct cli *cli, struct suggestion *s, const char *path, 
         size_t n = last_number(service_name(policy_service_at(p, i)));
         s->number = n > s->number ? n : s->number;
     }
+    s->policy = p;
     if (err == 0 && p)
-        err = place_wishes(s, p);
+        err = place_wishes(s);
+    wishes_close(&s->asked);
     if (err == 0)
         err = add_services(s);
     put_notes(s);
+    s->policy = NULL;
     policy_free(p);
     return err == 0 ? EXIT_YES : cli_fail(EXIT_INVALID, "%s", err_text(err));
 }
@@ -495,24 +395,19 @@ static int suggest(const struct cli *cli, struct suggestion *s, const char *path
 }
 
 int command_policy_suggest(const struct cli *cli, int argc, char **argv) {
-    struct suggestion s = {.failed = false};
+    struct suggestion s = {.policy = NULL};
     const char *paths[DECISION_LOGS_MAX], *policy = NULL;
     const struct option_spec options[] = {{"--policy", &policy, NULL}, {NULL, NULL, NULL}};
     int n;
     int code = options_read_some(argc, argv, options, paths, 1, DECISION_LOGS_MAX, &n);
     if (code != EXIT_YES)
         return code;
-    s.room = policy ? POLICY_TEXT_MAX / 2 : POLICY_TEXT_MAX;
-    s.tunnels_room = TUNNELS_ROOM;
-    s.end = &s.wishes;
-    s.tunnels_end = &s.tunnels;
-    buf_init(&s.d.memory, 1 << 20);
+    wishes_init(&s.asked, policy ? POLICY_TEXT_MAX / 2 : POLICY_TEXT_MAX);
     buf_init(&s.notes, POLICY_OUTPUT_MAX);
-    code = decision_read_logs(paths, n, suggest_line, &s);
+    code = decision_read_logs(paths, n, wishes_line, &s.asked);
     if (code == EXIT_YES)
         code = suggest(cli, &s, policy);
     buf_free(&s.notes);
-    buf_free(&s.d.memory);
-    arena_free(&s.arena);
+    wishes_free(&s.asked);
     return code;
 }

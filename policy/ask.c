@@ -19,6 +19,22 @@ struct view policy_sandbox_at(const struct policy *p, size_t i) {
     return i < p->n_identities ? p->by_name[i].name : (struct view){NULL, 0};
 }
 
+bool policy_sandbox_block(const struct policy *p, struct view sandbox, size_t i, struct view *name,
+                          struct position *at) {
+    struct who who;
+    if (!who_find(p, sandbox, &who))
+        return false;
+    const struct sandbox *const *blocks = who.blocks ? who.blocks : who.globs;
+    for (size_t k = 0; k < who.n_blocks; k++) {
+        if ((blocks[k]->glob && blocks[k]->labels) || i-- > 0)
+            continue;
+        *name = blocks[k]->name;
+        *at = blocks[k]->at;
+        return true;
+    }
+    return false;
+}
+
 /* ---- credentials ---- */
 
 static bool holds_use(const struct who *who, const struct service *s, const struct credential *c) {

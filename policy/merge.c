@@ -121,6 +121,10 @@ int merge_grant(struct merge *m, struct view sandbox, struct view service, struc
                 : add_grant(m, block != NULL, sandbox, service, operation);
 }
 
+bool merge_has(const struct merge *m, const char *kind, struct view name) {
+    return find_block(m, kind, name) != NULL;
+}
+
 void merge_print(const struct merge *m, struct buf *out) {
     layout_print(m->lines, out);
 }

@@ -30,6 +30,8 @@ MUST_USE int merge_add(struct merge *m, const char *kind, struct view name, stru
  */
 MUST_USE int merge_grant(struct merge *m, struct view sandbox, struct view service,
                          struct view operation);
+/* Whether there is the block `kind name`. */
+bool merge_has(const struct merge *m, const char *kind, struct view name);
 /* Appends the text. */
 void merge_print(const struct merge *m, struct buf *out);
 

@@ -175,6 +175,12 @@ bool policy_allows_encoded_slash(const struct policy *p, const struct authority 
 bool policy_has_sandbox(const struct policy *p, struct view sandbox);
 size_t policy_sandboxes(const struct policy *p);
 struct view policy_sandbox_at(const struct policy *p, size_t i);
+/*
+ * The i-th block that is the sandbox's: those that declare it by name, or where none does the one of each layer whose glob stands
+ * for it. *name as it is written there. False beyond the last.
+ */
+bool policy_sandbox_block(const struct policy *p, struct view sandbox, size_t i, struct view *name,
+                          struct position *at);
 /* Credentials that a sandbox's grants reach, each once. */
 size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox);
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i);

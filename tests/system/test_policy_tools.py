@@ -448,7 +448,7 @@ def replay_and_suggest_read_several_files_and_whole_trails(place):
 @test
 def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     refused = (("GET", "https://a.example.com/x%20y;v=1", "worker-1"), ("POST", "https://a.example.com/{id}", "worker-2"),
-               ("GET", "https://a.example.com/x%20y;v=1", "worker-2"), ("PUT", "http://192.0.2.7:8080/", "worker-1"))
+               ("GET", "https://a.example.com/x%20y;v=1", "worker-2"), ("PUT", "http://8.8.8.8:8080/", "worker-1"))
     log = ""
     for method, url, sandbox in refused + refused[:1]:
         scheme, rest = url.split("://")
@@ -461,7 +461,7 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     log += 2 * record(reason="host_not_allowed", method="CONNECT", host="tunnel.example.com", path="")
     for method in ("A", "AAAA"):
         log += record(reason="host_not_allowed", method=method, host="name.example.com", path="", port=None, door="dns")
-    log += record(reason="port_not_allowed", method="", host="192.0.2.8", path="", port=25, door="transparent")
+    log += record(reason="port_not_allowed", method="", host="8.8.4.4", path="", port=25, door="transparent")
     for end in ("192.0.2.1:9", "[2001:db8::1]:443"):  # the doctor's
         log += record(reason="protocol_not_allowed", method="", host="", path="", port=None, door="udp", meant=end)
     place.write("log", log)
@@ -469,7 +469,7 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
     assert (code, err) == (YES, ""), (code, out, err)
     assert out.startswith("# 4 refusals left out") and out.count("operation ") == 3, out
     assert "#     worker-1 to tunnel.example.com:443\n" in out and out.count("tunnel") == 1, out
-    assert out.count("#     worker-1 to name.example.com\n") == 1 and "#     worker-1 to 192.0.2.8:25\n" in out, out
+    assert out.count("#     worker-1 to name.example.com\n") == 1 and "#     worker-1 to 8.8.4.4:25\n" in out, out
     place.write("p", out)
     assert place.policy("check", "p")[0] == YES
     for method, url, sandbox in refused:
@@ -481,6 +481,73 @@ def suggest_gives_a_policy_that_allows_exactly_what_was_refused(place):
                         ("POST", "https://a.example.com/7")):
         assert place.policy("explain", "--policy", "p", "--sandbox", "worker-2", method, url)[0] == NO
     assert "newly allowed: 5, newly refused: 1, of " in place.policy("replay", "p", "log")[1]
+
+
+@test
+def suggest_makes_no_rule_for_an_address_that_is_not_public(place):
+    """A `range` would open the operator's own network; what is refused there is told, as a comment that says so."""
+    closed = (("10.1.2.3", "private"), ("169.254.169.254", "metadata"), ("127.0.0.1", "loopback"), ("[fd00::7]", "private"),
+              ("100.64.0.1", "shared"), ("192.0.2.7", "documentation"), ("[::ffff:10.0.0.9]", "private"), ("[64:ff9b::a9fe:a9fe]", "metadata"))
+    log = "".join(record(reason="host_not_allowed", host=host, path="/p") for host, _ in closed)
+    log += record(reason="host_not_allowed", host="10.1.2.4", port=80, method="CONNECT", path="")
+    log += record(reason="host_not_allowed", host="10.1.2.3", path="/p", method="PUT", scheme="http", port=8080, sandbox="worker-2")
+    inner = {"host": "api.example.com", "path": "/v1/items", "reason": "address_not_allowed"}
+    log += record(address="192.168.7.7", **inner) + record(address="8.8.8.8", **inner) + record(**inner)
+    place.write("own", DEMO)
+    for policy in ([], ["--policy", "own"]):
+        place.write("log", log + record(reason="host_not_allowed", host="8.8.8.8", path="/p"))
+        code, out, err = place.policy("suggest", *policy, "log")
+        notes = err if policy else out
+        rules = "".join(line for line in out.splitlines(True) if not line.startswith("#"))
+        assert code == YES and "8.8.8.8" in rules and rules.count("range ") == 1, (out, err)
+        assert "Refused at addresses that are not public. No rule is made of these: a `range`" in notes and "metadata service" in notes, notes
+        for host, kind in closed:
+            assert "#     worker-1: GET https://%s/p (%s)\n" % (host, kind) in notes and host.strip("[]") not in rules, (host, notes)
+        assert "#     worker-1 to 10.1.2.4:80 (private)\n" in notes and "in `mode observe`" not in notes, notes
+        assert "#     worker-2: PUT http://10.1.2.3:8080/p (private)\n" in notes, notes
+        assert "#     worker-1: GET https://api.example.com/v1/items, found at 192.168.7.7 (private)\n" in notes, notes
+        assert "# 2 refusals left out" in notes, notes
+        # Alone they make no rule at all, and what is printed loads.
+        place.write("log", log)
+        code, out, err = place.policy("suggest", *policy, "log")
+        assert code == YES and "suggested-" not in out, out
+        place.write("new", out)
+        assert place.policy("check", "new")[0] == YES
+    # Where a service of the policy has such a host, with its range, it is a service like any other.
+    place.write("own", "service db { host 10.1.2.3; range 10.1.2.3; operation read { GET /q } }\nsandbox worker-1 { grant db read }\n")
+    code, out, err = place.policy("suggest", "--policy", "own", "log")
+    assert code == YES and 'operation suggested-1 { GET "/p" }' in out and "GET https://10.1.2.3/p" not in err, (out, err)
+
+
+@test
+def suggest_takes_nothing_from_a_sandbox_that_another_block_stands_for(place):
+    """One in another file, or with a glob: a block of its own would be a second one, or take that one's place."""
+    api = "service api { host api.example.com; operation read { GET /v1/** }; operation w { POST /v1/items } }\n"
+    place.write("log", record(reason="operation_not_granted", method="POST", path="/v1/items")
+                + record(reason="operation_not_granted", method="POST", path="/v1/items", id="again")
+                + record(reason="operation_not_allowed", method="PUT", path="/v1/items")
+                + record(reason="host_not_allowed", host="new.example.com", path="/n"))
+    place.write("boxes", "# ours\n\nsandbox worker-1 {\n    grant api read\n}\n")
+    place.write("included", api + 'include "boxes"\n')
+    place.write("glob", api + "sandbox worker-* { grant api read }\n")
+    place.write("organisation", "layer organisation\nsandbox * { grant api read }\n")
+    place.write("layered", api + 'include "organisation"\n')
+    where = {"included": "is declared in another file (boxes:3):\n", "glob": "'worker-*' stands for (glob:2): there, or in a block of its own",
+             "layered": "'*' stands for (organisation:2): there, or"}
+    for name, words in where.items():
+        code, out, err = place.policy("suggest", "--policy", name, "log")
+        assert code == YES and "sandbox worker-1" not in out and "expect allow as" not in out, (code, out, err)
+        assert err.count("# For the sandbox 'worker-1', which " + words) == 3, err
+        for grant in ("api w", "api suggested-1", "suggested-2 r1"):
+            assert err.count("#     grant %s\n" % grant) == 1, (grant, err)
+        place.write("new", out)
+        code, told, _ = place.policy("diff", name, "new")
+        assert code == YES and "newly allowed: 0, newly refused: 0" in told, told
+    # With what is told done there, the requests are allowed.
+    code, out, err = place.policy("suggest", "--policy", "included", "log")
+    place.write("new", out)
+    place.write("boxes", "sandbox worker-1 { grant api read w suggested-1; grant suggested-2 r1 }\n")
+    assert place.policy("suggest", "--policy", "new", "log")[1:] == (out, ""), place.policy("suggest", "--policy", "new", "log")
 
 
 OWN = """# what we have

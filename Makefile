@@ -35,6 +35,11 @@ ALL_CFLAGS := -std=c17 -D_GNU_SOURCE -DEXEAT_VERSION='"$(VERSION)"' -DEXEAT_SHAR
                                -DEXEAT_SANITIZE) \
               $(if $(HOSTILE),-DEXEAT_HOSTILE)
 ALL_LDFLAGS := -pie -Wl,-z,relro,-z,now $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LDFLAGS)
+# exeatd is optimised as a whole (5 % of the CPU a request); `make LTO=` links it in one second instead of fifteen.
+ifeq ($(origin LTO),undefined)
+LTO := $(if $(SANITIZE)$(HOSTILE),,$(shell $(CC) -v 2>&1 | sed -n 's/^gcc version .*/-flto=auto/p'))
+endif
+LTO_OBJECTS := $(if $(LTO),$(LTO) -ffat-lto-objects)
 LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl -lidn2 -ljansson
 
 # llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
@@ -63,7 +68,7 @@ $(LIBRARY): $(OBJECTS) $(LLHTTP_OBJECTS)
 	@$(AR) rcs $@ $^
 
 $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
-	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link,$@)$(CC) $(CFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
 	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
@@ -77,11 +82,11 @@ endif
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) $(ALL_CFLAGS) $(LLHTTP_CFLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) $(ALL_CFLAGS) $(LTO_OBJECTS) $(LLHTTP_CFLAGS) -c -o $@ $<
 
 $(B)/llhttp/%.o: $(LLHTTP_SRC)/%.c
 	@mkdir -p $(@D)
-	$(call say,cc,$<)$(CC) -std=c17 $(CFLAGS) -fPIE $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LLHTTP_CFLAGS) -c -o $@ $<
+	$(call say,cc,$<)$(CC) -std=c17 $(CFLAGS) -fPIE $(if $(SANITIZE),-fsanitize=$(SANITIZE)) $(LTO_OBJECTS) $(LLHTTP_CFLAGS) -c -o $@ $<
 
 -include $(OBJECTS:.o=.d) $(MAINS:%.c=$(B)/%.d)
 

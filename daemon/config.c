@@ -115,14 +115,14 @@ static int read_uid(void *source, struct lexer *l, const struct token *at) {
         return ERR_MEMORY;
     do {
         struct position where = l->token.at;
-        uint64_t uid;
-        if (lexer_number(l, "a user id", 0, UINT32_MAX - 1, &uid) != 0)
+        uint32_t uid;
+        if (config_id(l, false, &uid) != 0)
             return ERR_BAD;
         if (c->n_control_uids == CONTROL_UIDS_MAX) {
             errors_add(l->errors, where, "more than %d user ids", CONTROL_UIDS_MAX);
             return ERR_BAD;
         }
-        c->control_uids[c->n_control_uids++] = (uid_t)uid;
+        c->control_uids[c->n_control_uids++] = uid;
     } while (lexer_at(l, TOKEN_WORD));
     return 0;
 }

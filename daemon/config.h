@@ -1,7 +1,7 @@
 /*
  * The daemon's configuration (docs/configuration.md), read from its text and
- * nothing else: no file is opened here. Paths are made relative to the folder
- * of the configuration file.
+ * nothing else: no file is opened here, but /etc/passwd and /etc/group where the text
+ * names a user or a group. Paths are made relative to the folder of the configuration file.
  */
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H

@@ -43,16 +43,12 @@ static int check_place(struct lexer *l, const struct token *at, bool fits, const
     return ERR_BAD;
 }
 
-static int put_number(struct lexer *l, const char *what, uint64_t least, struct buf *out) {
-    uint64_t id;
-    int err = lexer_number(l, what, least, NOBODY - 1, &id);
-    if (err == 0)
-        buf_put_decimal(out, id);
-    return err;
-}
-
 static int read_user(struct lexer *l, struct buf *out) {
-    return put_number(l, "a user id", 0, out);
+    uint32_t uid;
+    int err = config_id(l, false, &uid);
+    if (err == 0)
+        buf_put_decimal(out, uid);
+    return err;
 }
 
 int config_admit_users(void *source, struct lexer *l, const struct token *at) {
@@ -62,7 +58,11 @@ int config_admit_users(void *source, struct lexer *l, const struct token *at) {
 }
 
 static int read_guest(struct lexer *l, struct buf *out) {
-    return put_number(l, "the CID of a guest", 1, out);
+    uint64_t cid;
+    int err = lexer_number(l, "the CID of a guest", 1, NOBODY - 1, &cid);
+    if (err == 0)
+        buf_put_decimal(out, cid);
+    return err;
 }
 
 int config_admit_guests(void *source, struct lexer *l, const struct token *at) {

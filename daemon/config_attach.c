@@ -25,9 +25,9 @@ static int read_names(struct config_source *s, struct lexer *l, struct view *out
 static int read_right(struct config_source *s, struct lexer *l, const struct token *at,
                       bool group) {
     struct config_right **end = &s->config->attach.rights, *right;
-    uint64_t id;
+    uint32_t id;
     size_t n = 0;
-    if (lexer_number(l, group ? "a group id" : "a user id", 0, NOBODY - 1, &id) != 0)
+    if (config_id(l, group, &id) != 0)
         return ERR_BAD;
     for (; *end; end = &(*end)->next, n++)
         if ((*end)->who.group == group && (*end)->who.id == id) {
@@ -42,7 +42,7 @@ static int read_right(struct config_source *s, struct lexer *l, const struct tok
     right = arena_alloc(&s->config->arena, sizeof *right);
     if (!right)
         return ERR_MEMORY;
-    *right = (struct config_right){.who = {.group = group, .id = (uint32_t)id}, .at = at->at};
+    *right = (struct config_right){.who = {.group = group, .id = id}, .at = at->at};
     int err = read_names(s, l, &right->who.names);
     if (err == 0)
         *end = right;

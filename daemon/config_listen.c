@@ -112,20 +112,12 @@ static int check_unix(const struct config_source *s, struct lexer *l, const stru
 
 static int read_owner(void *source, struct lexer *l, const struct token *at) {
     struct config_source *s = source;
-    uint64_t uid;
-    if (check_unix(s, l, at) != 0 || lexer_number(l, "a user id", 0, NOBODY - 1, &uid) != 0)
-        return ERR_BAD;
-    s->listener->owner = (uid_t)uid;
-    return 0;
+    return check_unix(s, l, at) == 0 ? config_id(l, false, &s->listener->owner) : ERR_BAD;
 }
 
 static int read_group(void *source, struct lexer *l, const struct token *at) {
     struct config_source *s = source;
-    uint64_t gid;
-    if (check_unix(s, l, at) != 0 || lexer_number(l, "a group id", 0, NOBODY - 1, &gid) != 0)
-        return ERR_BAD;
-    s->listener->group = (gid_t)gid;
-    return 0;
+    return check_unix(s, l, at) == 0 ? config_id(l, true, &s->listener->group) : ERR_BAD;
 }
 
 int config_mode(struct lexer *l, mode_t *out) {

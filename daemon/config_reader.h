@@ -30,6 +30,8 @@ int config_path(struct config_source *s, struct lexer *l, const char *what, cons
 int config_socket(struct config_source *s, struct lexer *l, const char **out);
 /* Takes an octal mode. */
 int config_mode(struct lexer *l, mode_t *out);
+/* Takes the number of a user or group, or its name in /etc/passwd or /etc/group; *out is then not NOBODY. */
+int config_id(struct lexer *l, bool group, uint32_t *out);
 /* Reports each name, separated by SP, that the policy does not have. */
 void config_check_names(struct view names, struct position at, const struct policy *p,
                         struct policy_errors *errors);

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import pwd
 import re
 import select
 import shlex
@@ -287,7 +288,7 @@ class Attached(Scene):
     def __init__(self):
         super().__init__(ORDINARY)
         self.daemon = Place(POLICY, {}, {"demo-key": (SECRET, "sk-demo-")}, hosts=HOSTS,
-                            config="attach attach.sock { uid %d a b }\n" % ORDINARY).__enter__()
+                            config="attach attach.sock { uid %s a b }\n" % pwd.getpwuid(ORDINARY).pw_name).__enter__()
 
     def __exit__(self, *ignored):
         self.daemon.__exit__()

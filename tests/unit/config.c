@@ -72,7 +72,7 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
         read_config("state s; policy p\n"
                     "listen tcp 127.0.0.1:3128 { sandbox a }\n"
                     "listen tcp [::]:3128 { shared b c }\n"
-                    "listen unix /run/a.sock { mode 0600; sandbox a; owner 1000; group 7 }\n"
+                    "listen unix /run/a.sock { mode 0600; sandbox a; owner games; group games }\n"
                     "listen tcp 0.0.0.0:1 { shared }\n"
                     "listen unix d.sock { sandbox d }\n");
     static const struct {
@@ -93,8 +93,8 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
         assert_int_equal(l->mode, listeners[i].mode);
     }
     assert_null(l);
-    assert_int_equal(c.listeners->next->next->owner, 1000);
-    assert_int_equal(c.listeners->next->next->group, 7);
+    assert_int_equal(c.listeners->next->next->owner, 5); /* as in base-passwd */
+    assert_int_equal(c.listeners->next->next->group, 60);
     assert_int_equal(c.listeners->next->next->next->next->owner, NOBODY);
     assert_string_equal(c.listeners->next->next->path, "/run/a.sock");
     static const struct {
@@ -114,7 +114,7 @@ static void listeners_have_addresses_and_lanes_in_order(void **state) {
 
 static void every_other_word_is_read(void **state) {
     (void)state;
-    struct config c = read_config(BASE "control /run/c.sock { uid 1000 1001; uid 0 }\n"
+    struct config c = read_config(BASE "control /run/c.sock { uid 1000 1001; uid root }\n"
                                        "resolver 192.0.2.1 192.0.2.2:5353\n"
                                        "resolver 2001:db8::1 [2001:db8::2] [2001:db8::3]:54\n"
                                        "host A.test. 10.0.0.1 ::1; host b.test 10.0.0.2\n"
@@ -228,6 +228,7 @@ static void a_listener_says_whom_it_lets_in(void **state) {
         enum config_place place;
     } cases[] = {
         {"unix /s { sandbox a; uid 0 1000 }", "uid=0,1000", PLACE_UNIX},
+        {"unix /s { sandbox a; uid 1000 root }", "uid=1000,0", PLACE_UNIX},
         {"vsock 3128 { cid 3; sandbox a }", "cid=3", PLACE_VSOCK},
         {"tcp 10.0.0.1:1 { shared; proxy-protocol 10.0.0.5 FD00::/64 }",
          "relay=10.0.0.5/32,fd00::/64", PLACE_INTERNET},
@@ -265,7 +266,12 @@ static const struct bad_case bad_cases[] = {
     {"state s; policy p", 1, 18, "neither 'listen' nor 'attach'"},
     {BASE "attach", 4, 7, "expected the path of a Unix socket"},
     {BASE "attach a\nattach b", 5, 1, "a second 'attach'"},
-    {BASE "attach a { uid me b }", 4, 16, "expected a user id"},
+    {BASE "attach a { uid no-such_one b }", 4, 16, "no user 'no-such_one' in /etc/passwd"},
+    {BASE "attach a { gid no-such_one b }", 4, 16, "no group 'no-such_one' in /etc/group"},
+    {BASE "attach a { uid 1.5 b }", 4, 16, "expected a user's name or id"},
+    {BASE "attach a { uid 4294967295 b }", 4, 16, "expected a user's name or id"},
+    {BASE "attach a { uid root a; uid 0 b }", 4, 24, "the same user as in line 4"},
+    {BASE "attach a { uid root }", 4, 21, "expected the name of a sandbox"},
     {BASE "attach a { uid 1 }", 4, 18, "expected the name of a sandbox"},
     {BASE "attach a { gid 1 a/b }", 4, 18, "is no name"},
     {BASE "attach a { uid 1 a; uid 1 b }", 4, 21, "the same user as in line 4"},
@@ -306,11 +312,14 @@ static const struct bad_case bad_cases[] = {
     {BASE "listen tcp 127.0.0.1:1 { sandbox a/b }", 4, 34, "is no name"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; mode 0600 }", 4, 37, "for Unix sockets"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; group 7 }", 4, 37, "'group' is for Unix sockets"},
-    {BASE "listen unix x { sandbox b; owner me }", 4, 34, "a user id"},
+    {BASE "listen unix x { sandbox b; owner -me }", 4, 34, "a user's name or id"},
     {BASE "listen unix x { sandbox b; mode 999 }", 4, 33, "is no mode"},
     {BASE "listen unix x { sandbox b; mode 1777 }", 4, 33, "is no mode"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; uid 7 }", 4, 37, "'uid' is for Unix sockets"},
-    {BASE "listen unix x { sandbox b; uid }", 4, 32, "expected a user id"},
+    {BASE "listen unix x { sandbox b; uid }", 4, 32, "expected a user's name or id"},
+    {BASE "listen unix x { sandbox b; uid 1 no-such }", 4, 34, "no user 'no-such' in /etc/passwd"},
+    {BASE "listen unix x { sandbox b; owner no-such }", 4, 34, "no user 'no-such' in"},
+    {BASE "listen unix x { sandbox b; group no-such }", 4, 34, "no group 'no-such' in"},
     {BASE "listen unix x { sandbox b; uid 1; uid 2 }", 4, 35, "a second 'uid'"},
     {BASE "listen unix x { sandbox b; cid 3 }", 4, 28, "'cid' is for vsock"},
     {BASE "listen unix x { sandbox b; proxy-protocol 10.0.0.1 }", 4, 28, "is for 'listen tcp'"},
@@ -353,7 +362,8 @@ static const struct bad_case bad_cases[] = {
     {BASE "listen vsock 0 { sandbox b; cid 3 }", 4, 14, "the port of a vsock listener"},
     {BASE "listen vsock 1 { sandbox b; cid 3 }\nlisten vsock 1 { sandbox c; cid 4 }", 5, 1,
      "the same listener as in line 4"},
-    {BASE "control c { uid -1 }", 4, 17, "expected a user id"},
+    {BASE "control c { uid -1 }", 4, 17, "expected a user's name or id"},
+    {BASE "control c { uid no-such }", 4, 17, "there is no user 'no-such' in /etc/passwd: one of"},
     {BASE "control c { gid 1 }", 4, 13, "did you mean 'uid'?"},
     {BASE "trust web", 4, 7, "expected 'system' or 'file'"},
     {BASE "trust file", 4, 11, "expected a file"},
@@ -473,8 +483,10 @@ static void a_listener_for_a_sandbox_that_is_not_in_the_policy_is_an_error(void 
 
 static void who_may_attach_what_goes_into_the_bundle(void **state) {
     (void)state;
-    struct config c = read_config("state s; policy p\nattach a.sock {\n"
-                                  "    uid 1000 a b\n    gid 7 b\n    mode 0660\n}\n");
+    struct config c =
+        read_config("state s; policy p\nattach a.sock {\n"
+                    "    uid 1000 a b\n    gid 7 b\n    uid games a\n    gid games a\n"
+                    "    mode 0660\n}\n");
     struct policy *p = load("sandbox a { }\nsandbox b { }"), *less = load("sandbox a { }");
     struct attach_right right;
     struct buf out;
@@ -487,6 +499,8 @@ static void who_may_attach_what_goes_into_the_bundle(void **state) {
     assert_true(!right.group && right.id == 1000 && view_equal(right.names, VIEW("a b")));
     assert_true(bundle_right(&rest, &right));
     assert_true(right.group && right.id == 7 && view_equal(right.names, VIEW("b")));
+    assert_true(bundle_right(&rest, &right) && !right.group && right.id == 5);
+    assert_true(bundle_right(&rest, &right) && right.group && right.id == 60);
     assert_int_equal(rest.n, 0);
     assert_int_equal(config_put_rights(&c, less, &out, &errors), ERR_BAD);
     assert_int_equal(errors.total, 2);

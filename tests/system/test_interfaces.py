@@ -2,103 +2,13 @@
 """Sandboxes behind veth pairs and a bridge: transparent listeners and DNS by interface and source, and nftables' rules for them."""
 import json
 import os
-import shutil
 import socket
 import subprocess
-import sys
 import time
 
+from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside
 from helpers import HOSTS, POLICY, Answer
-from place import Place, Report, wait_for
-
-INSIDE = "EXEAT_TEST_INTERFACES"
-
-# In a sandbox: what a conversation ends with. Words: kind, address, port, what is said in hex, the own address ("" for any).
-TALK = """
-import json, os, socket, sys
-kind, host, port, said, own = sys.argv[1:]
-s = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM if kind == 'udp' else socket.SOCK_STREAM)
-s.settimeout(float(os.environ['PATIENCE']))
-got, end = b'', 'closed'
-try:
-    if own:
-        s.setsockopt(socket.SOL_IP, 15, 1) if ':' not in own else s.setsockopt(socket.IPPROTO_IPV6, 78, 1)
-        s.bind((own, 0))
-    s.connect((host, int(port)))
-    s.send(bytes.fromhex(said))
-    while True:
-        piece = s.recv(4096)
-        got += piece
-        if not piece or kind == 'udp':
-            break
-except OSError as failure:
-    end = type(failure).__name__ + ' %s' % failure.errno
-print(json.dumps([end, got.hex()]))
-"""
-
-
-class Guest:
-    """A network of its own with one end of a veth pair, and a command there."""
-
-    def __init__(self, name, addresses, gateways, bridge=None):
-        self.process = subprocess.Popen(["unshare", "--net", "sleep", "600"])
-        wait_for(lambda: os.readlink("/proc/%d/ns/net" % self.process.pid) != os.readlink("/proc/self/ns/net"))
-        self.name, self.outside = name, "veth-" + name
-        self.make(addresses, gateways, bridge)
-
-    def make(self, addresses, gateways, bridge=None):
-        host("ip link add %s type veth peer name eth0 netns %d" % (self.outside, self.process.pid))
-        if bridge:
-            host("ip link set %s master %s" % (self.outside, bridge))
-        else:
-            raise_with(host, self.outside, gateways)
-        host("ip link set %s up" % self.outside)
-        self.run("ip link set lo up")
-        raise_with(self.run, "eth0", addresses)
-        for gateway in gateways:
-            self.run("ip %s route add default via %s" % ("-6" if ":" in gateway else "", gateway.split("/")[0]))
-
-    def run(self, command):
-        return host("nsenter --net=/proc/%d/ns/net %s" % (self.process.pid, command))
-
-    def run_python(self, program):
-        subprocess.run(["nsenter", "--net=/proc/%d/ns/net" % self.process.pid, sys.executable, "-c", program], check=True, timeout=60)
-
-    def talk(self, kind, address, port, said=b"", own="", patience=8):
-        done = subprocess.run(["nsenter", "--net=/proc/%d/ns/net" % self.process.pid, sys.executable, "-c", TALK, kind, address, str(port),
-                               said.hex(), own], stdout=subprocess.PIPE, timeout=60, env=dict(os.environ, PATIENCE=str(patience)))
-        end, got = json.loads(done.stdout)
-        return end, bytes.fromhex(got)
-
-    def ask(self, address, port, host_name, path="/", **how):
-        """A request in clear; its answer."""
-        end, got = self.talk("tcp", address, port, ("GET %s HTTP/1.1\r\nHost: %s:%d\r\nConnection: close\r\n\r\n" % (
-            path, host_name, port)).encode(), **how)
-        return Answer(got) if got else end
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-
-
-def host(command):
-    return subprocess.run(command.split(), check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
-
-
-def raise_with(run, interface, addresses):
-    for address in addresses:
-        run("ip addr add %s dev %s%s" % (address, interface, " nodad" if ":" in address else ""))
-    run("ip link set %s up" % interface)
-
-
-def query(name, kind=1):
-    return (b"\x12\x34\x01\x00\0\1\0\0\0\0\0\0" + b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) +
-            b"\0" + kind.to_bytes(2, "big") + b"\0\1")
-
-
-def rcode(answer):
-    return answer[3] & 15
-
+from place import Report, wait_for
 
 CONFIG = """
 listen transparent 0.0.0.0:3129 { sandbox a; interface veth-a; source 10.20.1.2 }
@@ -115,7 +25,7 @@ POLICY_HERE = POLICY.replace("sandbox a { grant api read write;", "sandbox a { g
     "service clear { host clear.allowed.test; port 8080; tls clear; range 127.0.0.0/8; operation every { * /; * /** } }\n")
 
 
-class World(Place):
+class World(GuestPlace):
     def __init__(self):
         host("ip link set lo up")
         host("ip link add br0 type bridge")
@@ -127,23 +37,8 @@ class World(Place):
             "world": Guest("world", ["10.20.9.2/24", "fd20:9::2/64"], ["10.20.9.1/24", "fd20:9::1/64"])}
         super().__init__(POLICY_HERE, {}, sandboxes=(), config=CONFIG, hosts=HOSTS + ("clear.allowed.test",))
 
-    def __exit__(self, *ignored):
-        super().__exit__(*ignored)
-        for guest in self.guests.values():
-            guest.close()
 
-    def load(self, ruleset):
-        done = subprocess.run(["nft", "-f", "-"], input=ruleset.encode(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert done.returncode == 0, done.stdout.decode()
-
-    def decisions(self):
-        return [r for r in self.records() if r["kind"] == "decision"]
-
-    def newest(self, **facts):
-        return wait_for(lambda: next((r for r in reversed(self.decisions()) if all(r.get(k) == v for k, v in facts.items())), None), 5, 0.05)
-
-
-# ---- by hand: REDIRECT and TPROXY ----
+# ---- by hand: REDIRECT ----
 
 REDIRECT = """
 table ip test {
@@ -151,16 +46,6 @@ table ip test {
         type nat hook prerouting priority dstnat;
         iifname "veth-a" udp dport 53 redirect to :5301
         iifname "veth-*" meta l4proto tcp redirect to :3129
-    }
-}
-"""
-TPROXY = """
-table inet test {
-    chain prerouting {
-        type filter hook prerouting priority mangle;
-        iifname "veth-*" meta l4proto tcp socket transparent 1 meta mark set 1 accept
-        iifname "veth-*" ip protocol tcp tproxy ip to :3129 meta mark set 1 accept
-        iifname "veth-*" ip6 nexthdr tcp tproxy ip6 to :3129 meta mark set 1 accept
     }
 }
 """
@@ -204,29 +89,10 @@ def dns_is_answered_to_the_sources_it_is_for(w):
     assert answer.reason == "connect_failed" and w.newest(path="/by-dns")["meant"] == address + ":8080", answer
 
 
-def tproxy_gives_address_and_port_of_both_families(w):
-    w.load("flush ruleset\n" + TPROXY)
-    for family in ("", "-6 "):
-        host("ip %srule add fwmark 1 lookup 100" % family)
-        host("ip %sroute add local default dev lo table 100" % family)
-    try:
-        for address, meant, own in (("203.0.113.9", "203.0.113.9:8080", "10.20.1.2"), ("2001:db8::9", "[2001:db8::9]:8080", "fd20:1::2")):
-            answer = w.guests["a"].ask(address, 8080, "clear.allowed.test", "/tproxy-%d" % len(address), own=own)
-            record = w.newest(path="/tproxy-%d" % len(address))
-            assert answer.reason == "connect_failed" and record["meant"] == meant and record["sandbox"] == "a", (answer, record)
-        answer = w.guests["a"].ask("2001:db8::9", 8080, "clear.allowed.test", own="fd20:1::7")
-        assert answer.reason == "peer_not_allowed", answer
-    finally:
-        for family in ("", "-6 "):
-            host("ip %srule del fwmark 1 lookup 100" % family)
-            host("ip %sroute flush table 100" % family)
-
-
 # ---- by the rules that exeat prints ----
 
 def load_printed(world):
-    world.load("flush ruleset\n")
-    world.load(world.exeat("nft", "print"))
+    world.load_printed()
     assert world.exeat("nft", "check") == "the rules of the configuration are loaded, and no others in their tables\n"
 
 
@@ -446,16 +312,7 @@ def an_interface_that_is_not_there_is_named(w):
 
 def main():
     report = Report()
-    missing = [word for word in ("ip", "nft", "unshare", "nsenter") if not shutil.which(word)]
-    if os.getuid() != 0 or missing:
-        report.skip("sandboxes behind veth pairs", "needs " + (", ".join(missing) or "root"))
-        report.end()
-    if not os.environ.get(INSIDE):
-        if subprocess.run(["unshare", "--net", "nft", "list", "ruleset"], stderr=subprocess.DEVNULL).returncode != 0:
-            report.skip("sandboxes behind veth pairs", "no network namespace with nftables can be made here")
-            report.end()
-        os.environ[INSIDE] = "1"
-        os.execvp("unshare", ["unshare", "--net", sys.executable] + sys.argv)
+    run_inside(report, "sandboxes behind veth pairs")
     report.run_in(World, [f for f in globals().values() if getattr(f, "__code__", None) and f.__code__.co_varnames[:1] == ("w",)])
     report.end()
 

@@ -6,6 +6,7 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
+#include "base/interface.h"
 #include "base/limits.h"
 #include "base/way_in.h"
 #include "policy/arena.h"
@@ -15,8 +16,6 @@
 #include <sys/types.h>
 
 #define NOBODY UINT32_MAX
-
-enum { INTERFACE_SIZE = 16 /* with its NUL, as the kernel has it */ };
 
 enum config_place { PLACE_INTERNET, PLACE_UNIX, PLACE_VSOCK };
 
@@ -32,6 +31,7 @@ struct config_listener {
     gid_t group;
     char interface[INTERFACE_SIZE];      /* that it hears alone; empty: all */
     char port_of_bridge[INTERFACE_SIZE]; /* where its sandbox is at the interface; or empty */
+    bool tproxy;                         /* transparent: led here by TPROXY, not by REDIRECT */
     struct view admit;                   /* whom it lets in (policy/admission.h) */
     uint32_t lane;                       /* id of its lane */
     struct position at;

@@ -143,6 +143,16 @@ static int read_mode(void *source, struct lexer *l, const struct token *at) {
     return check_unix(s, l, at) != 0 ? ERR_BAD : config_mode(l, &s->listener->mode);
 }
 
+static int read_tproxy(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    if (s->listener->way != WAY_TRANSPARENT) {
+        errors_add(l->errors, at->at, "'tproxy' is for 'listen transparent'");
+        return ERR_BAD;
+    }
+    s->listener->tproxy = true;
+    return 0;
+}
+
 /* ---- where it listens ---- */
 
 static int read_tcp(struct lexer *l, struct config_listener *listener) {
@@ -289,7 +299,8 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
                                              {"proxy-protocol", config_admit_relays, true},
                                              {"source", config_admit_sources, true},
                                              {"interface", config_interface, true},
-                                             {"port", config_port, true}};
+                                             {"port", config_port, true},
+                                             {"tproxy", read_tproxy, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);

@@ -135,7 +135,7 @@ void lanes_start(struct lane *l) {
 
 static bool same_rights(const struct config_listener *a, const struct config_listener *b) {
     return a->mode == b->mode && a->owner == b->owner && a->group == b->group && a->way == b->way &&
-           strcmp(a->interface, b->interface) == 0;
+           a->tproxy == b->tproxy && strcmp(a->interface, b->interface) == 0;
 }
 
 /* One that is open at that place already. */
@@ -159,10 +159,11 @@ static int open_one(struct lane *l, const struct config_listener *at, struct buf
         return ERR_LIMIT;
     }
     if (open && !same_rights(open->at, at) &&
-        (at->place == PLACE_UNIX || strcmp(open->at->interface, at->interface) != 0)) {
+        (at->place == PLACE_UNIX || open->at->tproxy != at->tproxy ||
+         strcmp(open->at->interface, at->interface) != 0)) {
         buf_printf(why,
-                   "%s:%u:%u: another mode, owner, group or interface for the socket %s, which is "
-                   "open: that takes a restart of exeatd",
+                   "%s:%u:%u: another mode, owner, group, interface or `tproxy` for the socket %s, "
+                   "which is open: that takes a restart of exeatd",
                    at->at.file, at->at.line, at->at.column, name);
         return ERR_DENIED;
     }

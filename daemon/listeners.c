@@ -1,9 +1,9 @@
 #include "daemon/listeners.h"
 
 #include "base/log.h"
+#include "daemon/activated.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -16,58 +16,15 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ACTIVATED_FIRST = 3, ACTIVATED_MAX = 64, BACKLOG = 1024 };
-
-static int activated[ACTIVATED_MAX];
-static size_t n_activated;
-
-void listeners_activate(void) {
-    const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
-    if (!pid || !n || strtol(pid, NULL, 10) != (long)getpid())
-        return;
-    long count = strtol(n, NULL, 10);
-    for (int i = 0; i < count && n_activated < ACTIVATED_MAX; i++) {
-        /* Away from the low numbers that roles expect for themselves. */
-        int fd = fcntl(ACTIVATED_FIRST + i, F_DUPFD_CLOEXEC, 100);
-        close(ACTIVATED_FIRST + i);
-        if (fd >= 0)
-            activated[n_activated++] = fd;
-    }
-    unsetenv("LISTEN_PID");
-    unsetenv("LISTEN_FDS");
-    unsetenv("LISTEN_FDNAMES");
-}
-
-static bool has_type(int fd, int type) {
-    int is;
-    socklen_t n = sizeof is;
-    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &is, &n) == 0 && is == type;
-}
+enum { BACKLOG = 1024 };
 
 bool listener_hears(int fd, const struct config_listener *l) {
     int is;
     socklen_t n = sizeof is;
     if (!l->interface[0])
         return true;
-    return getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &is, &n) == 0 && is > 0 &&
-           (unsigned)is == if_nametoindex(l->interface);
-}
-
-static int take_activated(const void *address, socklen_t size, int type) {
-    for (size_t i = 0; i < n_activated; i++) {
-        struct sockaddr_storage is;
-        socklen_t n = sizeof is;
-        memset(&is, 0, sizeof is);
-        if (activated[i] < 0 || getsockname(activated[i], (struct sockaddr *)&is, &n) != 0)
-            continue;
-        /* Unix names may or may not count their NUL. */
-        if (memcmp(&is, address, size) != 0 || !has_type(activated[i], type))
-            continue;
-        int fd = activated[i];
-        activated[i] = -1;
-        return fd;
-    }
-    return -1;
+    return getsockopt(fd, SOL_SOCKET, SO_BINDTOIFINDEX, &is, &n) == 0 &&
+           interface_is((unsigned)is, l->interface);
 }
 
 /* ---- addresses ---- */
@@ -140,37 +97,60 @@ static bool remove_stale(const struct sockaddr_storage *to, socklen_t size, int 
     return !alive && unlink(path) == 0;
 }
 
-/* interface: what alone is heard, or empty. */
-static int open_socket(int family, int type, const struct sockaddr_storage *to, socklen_t size,
-                       const char *interface) {
+/* TPROXY leads nothing to a socket without it. One that was passed to us may have it from who had the right to. */
+static bool take_any_destination(int fd, int family, struct buf *why) {
+    int is = 0, one = 1;
+    socklen_t n = sizeof is;
+    int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+    int option = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
+    if ((getsockopt(fd, level, option, &is, &n) == 0 && is == 1) ||
+        setsockopt(fd, level, option, &one, sizeof one) == 0)
+        return true;
+    buf_printf(why, "`tproxy`: %s%s", strerror(errno),
+               errno == EPERM ? " (exeatd needs the capability CAP_NET_RAW or CAP_NET_ADMIN for it)"
+                              : "");
+    return false;
+}
+
+/* A socket of the internet hears that interface alone, if its name is not empty. */
+static bool prepare(int fd, int family, int type, const struct config_listener *l,
+                    struct buf *why) {
     int one = 1;
-    socklen_t n = (socklen_t)strlen(interface);
-    int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return -1;
-    if ((family == AF_INET || family == AF_INET6) && type == SOCK_STREAM)
+    socklen_t n = (socklen_t)strlen(l->interface);
+    if (type == SOCK_STREAM)
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    if ((n == 0 || setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, interface, n) == 0) &&
+    /* Before it is bound: by TPROXY also loopback's addresses are reached from other interfaces. */
+    return (n == 0 || setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, l->interface, n) == 0) &&
+           (!l->tproxy || take_any_destination(fd, family, why));
+}
+
+/* of: NULL for a Unix socket. */
+static int open_socket(int type, const struct sockaddr_storage *to, socklen_t size,
+                       const struct config_listener *of, struct buf *why) {
+    int fd = socket(to->ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if ((!of || prepare(fd, to->ss_family, type, of, why)) &&
         bind(fd, (const struct sockaddr *)to, size) == 0 &&
         (type == SOCK_DGRAM || listen(fd, BACKLOG) == 0))
         return fd;
-    int why = errno;
+    int failed = errno;
     close(fd);
-    errno = why;
+    errno = failed;
     return -1;
 }
 
-static int open_unix(const char *path, int type, mode_t mode) {
+static int open_unix(const char *path, int type, mode_t mode, struct buf *why) {
     struct sockaddr_storage to;
     socklen_t size = unix_address(path, &to);
     if (size == 0) {
         errno = ENAMETOOLONG;
         return -1;
     }
-    int fd = take_activated(&to, size, SOCK_STREAM);
-    if (fd >= 0)
+    int fd = -1, taken = activated_take(&to, size, type, 0, &fd, why);
+    if (taken != ERR_MISSING)
         return fd;
     if (!remove_stale(&to, size, type, path)) {
         errno = EADDRINUSE;
@@ -178,7 +158,7 @@ static int open_unix(const char *path, int type, mode_t mode) {
     }
     /* Not by chmod: in a folder of somebody else the path may name another file by then. */
     mode_t before = umask(~mode & 0777);
-    fd = open_socket(AF_UNIX, type, &to, size, "");
+    fd = open_socket(type, &to, size, NULL, why);
     umask(before);
     return fd;
 }
@@ -194,45 +174,58 @@ static bool give_away(const struct config_listener *l, struct buf *why) {
     return false;
 }
 
-/* TPROXY needs it, and the right to it; REDIRECT does without. */
-static void take_any_destination(int fd, int family) {
-    int one = 1;
-    int level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
-    int option = family == AF_INET ? IP_TRANSPARENT : IPV6_TRANSPARENT;
-    if (setsockopt(fd, level, option, &one, sizeof one) != 0)
-        log_debug("TPROXY cannot be used: %s", strerror(errno));
+static bool is_own_name(const char *interface, struct buf *why) {
+    char own[INTERFACE_SIZE];
+    if (!interface[0] || !interface_own_name(interface, own) || strcmp(own, interface) == 0)
+        return true;
+    buf_printf(
+        why,
+        "%s is an alternative name (altname) of the interface %s, by which rules of nftables "
+        "do not find it: write `interface %s`",
+        interface, own, own);
+    return false;
 }
 
-static int open_any(const struct config_listener *l) {
+static int open_address(const struct config_listener *l, struct buf *why) {
     struct sockaddr_storage to;
-    if (l->place == PLACE_UNIX)
-        return open_unix(l->path, SOCK_STREAM, l->mode);
-    int type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    int fd = -1, type = l->way == WAY_DNS_UDP ? SOCK_DGRAM : SOCK_STREAM;
+    unsigned interface = l->interface[0] ? if_nametoindex(l->interface) : 0;
     socklen_t size = l->place == PLACE_VSOCK ? vsock_address(l, &to) : tcp_address(l, &to);
-    int fd = take_activated(&to, size, type);
-    if (fd >= 0 && !listener_hears(fd, l)) {
-        close(fd);
-        errno = EADDRINUSE;
+    if ((l->interface[0] && interface == 0) || !is_own_name(l->interface, why))
         return -1;
-    }
-    if (fd < 0)
-        fd = open_socket(to.ss_family, type, &to, size, l->interface);
-    if (fd >= 0 && l->way == WAY_TRANSPARENT)
-        take_any_destination(fd, to.ss_family);
-    return fd;
+    int taken = activated_take(&to, size, type, interface, &fd, why);
+    if (taken == ERR_MISSING)
+        return open_socket(type, &to, size, l->place == PLACE_INTERNET ? l : NULL, why);
+    if (fd < 0 || !l->tproxy || take_any_destination(fd, to.ss_family, why))
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static int open_any(const struct config_listener *l, struct buf *why) {
+    return l->place == PLACE_UNIX ? open_unix(l->path, SOCK_STREAM, l->mode, why)
+                                  : open_address(l, why);
+}
+
+/* What was found to say, or what the system says. */
+static struct view reason(const struct buf *why) {
+    return buf_len(why) ? buf_view(why) : view_str(strerror(errno));
 }
 
 int listener_open(const struct config_listener *l, struct buf *why) {
     char name[256];
-    int fd = open_any(l);
+    struct buf cause;
+    buf_init(&cause, 1024);
+    int fd = open_any(l, &cause);
     if (fd < 0) {
-        buf_printf(why, "%s:%u:%u: cannot listen on %s%s%s: %s", l->at.file, l->at.line,
+        buf_printf(why, "%s:%u:%u: cannot listen on %s%s%s: %.*s", l->at.file, l->at.line,
                    l->at.column, listener_name(l, name, sizeof name),
-                   l->interface[0] ? " of interface " : "", l->interface, strerror(errno));
+                   l->interface[0] ? " of interface " : "", l->interface, VIEW_ARG(reason(&cause)));
     } else if (l->place == PLACE_UNIX && !give_away(l, why)) {
         close(fd);
         fd = -1;
     }
+    buf_free(&cause);
     return fd;
 }
 
@@ -252,7 +245,9 @@ static pid_t listener_pid(const char *path) {
 }
 
 int listener_open_control(const char *path, bool open) {
-    int fd = open_unix(path, SOCK_STREAM, open ? 0666 : 0600);
+    struct buf cause;
+    buf_init(&cause, 1024);
+    int fd = open_unix(path, SOCK_STREAM, open ? 0666 : 0600, &cause);
     int why = errno;
     pid_t pid = fd < 0 && why == EADDRINUSE ? listener_pid(path) : 0;
     errno = why;
@@ -261,14 +256,18 @@ int listener_open_control(const char *path, bool open) {
                   "or give this exeatd a `control` of its own",
                   (int)pid, path);
     else if (fd < 0)
-        log_fatal("cannot listen on the control socket %s: %s", path, strerror(errno));
+        log_fatal("cannot listen on the control socket %s: %.*s", path, VIEW_ARG(reason(&cause)));
+    buf_free(&cause);
     return fd;
 }
 
 int listener_open_attach(const struct config_attach *a) {
-    int fd = open_unix(a->path, SOCK_SEQPACKET, a->mode);
+    struct buf cause;
+    buf_init(&cause, 1024);
+    int fd = open_unix(a->path, SOCK_SEQPACKET, a->mode, &cause);
     if (fd < 0)
-        log_fatal("%s:%u:%u: cannot listen on the attach socket %s: %s", a->at.file, a->at.line,
-                  a->at.column, a->path, strerror(errno));
+        log_fatal("%s:%u:%u: cannot listen on the attach socket %s: %.*s", a->at.file, a->at.line,
+                  a->at.column, a->path, VIEW_ARG(reason(&cause)));
+    buf_free(&cause);
     return fd;
 }

@@ -1,14 +1,11 @@
 /*
- * Listening sockets: made here, by the parent, or taken over by socket activation (sd_listen_fds(3))
- * where one that was passed has the very address that the configuration names.
+ * Listening sockets: made here, by the parent, or taken over by socket activation (daemon/activated.h).
  */
 #ifndef DAEMON_LISTENERS_H
 #define DAEMON_LISTENERS_H
 
 #include "daemon/config.h"
 
-/* Takes note of activated sockets; once, before anything else opens descriptors. */
-void listeners_activate(void);
 /* A listening, close-on-exec descriptor, or -1 with a sentence in why that names the place in the configuration. */
 int listener_open(const struct config_listener *l, struct buf *why);
 /*
@@ -20,7 +17,7 @@ int listener_open_control(const char *path, bool open);
 int listener_open_attach(const struct config_attach *a);
 /*
  * Whether an open one hears the interface that its configuration names. Sockets are bound to an interface's number: one
- * that was made anew under the same name is another.
+ * that was made anew under the same name is another, and one that was renamed is not what rules of nftables know.
  */
 bool listener_hears(int fd, const struct config_listener *l);
 /* "127.0.0.1:8901", the path, or "vsock:3128"; into out. */

@@ -3,6 +3,7 @@
 #include "audit/record.h"
 #include "base/log.h"
 #include "base/patience.h"
+#include "daemon/activated.h"
 #include "daemon/attached.h"
 #include "daemon/lanes.h"
 #include "daemon/links.h"
@@ -562,7 +563,7 @@ int parent_main(const struct parent_options *options) {
     p.n_rules = sizeof rules / sizeof *rules;
     p.closed = on_channel_closed;
     log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
-    listeners_activate();
+    activated_note();
     process_raise_descriptors();
     /* Keys pass through as descriptors, but no debugger has business here either. */
     prctl(PR_SET_DUMPABLE, 0);

@@ -252,10 +252,12 @@ static void the_same_port_of_two_interfaces_is_two_places(void **state) {
     struct config c =
         read_config("state s; policy p\n"
                     "listen transparent 0.0.0.0:1 { sandbox a; interface veth-a }\n"
-                    "listen transparent 0.0.0.0:1 { sandbox b; interface veth-b.7 }\n");
+                    "listen transparent 0.0.0.0:1 { sandbox b; interface veth-b.7; tproxy }\n");
     (void)state;
     assert_string_equal(c.listeners->interface, "veth-a");
     assert_string_equal(c.listeners->next->interface, "veth-b.7");
+    assert_false(c.listeners->tproxy);
+    assert_true(c.listeners->next->tproxy);
     assert_int_equal(c.n_lanes, 2);
     config_free(&c);
 }
@@ -336,6 +338,10 @@ static const struct bad_case bad_cases[] = {
     {BASE "listen unix x { sandbox b; source ::1 }", 4, 28, "'source' is for TCP and UDP"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; source ::1; proxy-protocol ::2 }", 4, 64,
      "one of 'source' and 'proxy-protocol'"},
+    {BASE "listen tcp 127.0.0.1:1 { sandbox b; tproxy }", 4, 37,
+     "'tproxy' is for 'listen transparent'"},
+    {BASE "listen dns 127.0.0.1:1 { sandbox b; tproxy }", 4, 37,
+     "'tproxy' is for 'listen transparent'"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface a/b }", 4, 47,
      "is no name of an interface"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface abcdefghijklmnop }", 4, 47,

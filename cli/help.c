@@ -59,6 +59,7 @@ static const struct row {
     {"log", NULL, "--record ID", "this record whole, and how it ended"},
     {"log", NULL, "--file F", "of this file; may be repeated"},
     {"reload", NULL, "--yes", "also a policy that newly allows something"},
+    {"nft", "print", "--routes", "instead: the commands of `ip` that `tproxy` takes besides"},
     {"nft", "check", "--file FILE", "what `nft -j list ruleset` has printed (-: standard input)"},
     {"version", NULL, "--deps", "with the versions of the linked libraries"},
 };

@@ -1,5 +1,6 @@
 #include "cli/nft_rules.h"
 
+#include "cli/nft_routes.h"
 #include "policy/admission.h"
 
 #include <stdlib.h>
@@ -20,6 +21,17 @@ const char *const nft_families[] = {"inet", "bridge", NULL};
 
 const struct nft_chain_info *nft_chain_info(enum nft_chain chain) {
     return &chains[chain];
+}
+
+bool nft_chain_is_of(enum nft_chain chain, const char *family) {
+    return strcmp(chains[chain].family, family) == 0;
+}
+
+json_t *nft_chain_json(enum nft_chain chain) {
+    const struct nft_chain_info *info = &chains[chain];
+    return json_pack("{s:{s:s,s:s,s:s,s:s,s:s,s:i,s:s}}", "chain", "family", info->family, "table",
+                     NFT_TABLE, "name", info->name, "type", info->type, "hook", info->hook, "prio",
+                     info->prio, "policy", "accept");
 }
 
 bool nft_rules_some(const struct nft_rules *r, const char *family) {
@@ -140,8 +152,10 @@ static void put_address(struct maker *m, const char *field, const struct address
 
 static void put_connection(struct maker *m, const char *key, const char *value) {
     char text[64];
+    bool is_set = strcmp(key, "direction") != 0;
     snprintf(text, sizeof text, "ct %s %s", key, value);
-    put_match(m, "in", json_pack("{s:{s:s}}", "ct", "key", key), json_string(value), text);
+    put_match(m, is_set ? "in" : "==", json_pack("{s:{s:s}}", "ct", "key", key), json_string(value),
+              text);
 }
 
 /* ---- how a rule ends ---- */
@@ -172,6 +186,28 @@ static void end_leading_to(struct maker *m, const struct config_listener *l) {
             text);
     }
     end(m);
+}
+
+/* It takes them where a socket has the listener's place; else the next rule is asked. */
+static void end_diverting(struct maker *m, const struct config_listener *l) {
+    char address[ADDRESS_TEXT_SIZE] = "", text[ADDRESS_TEXT_SIZE + 32];
+    const char *family = ip(l->address.family);
+    bool anywhere = is_wildcard(&l->address);
+    if (!anywhere)
+        address_format(&l->address, address);
+    snprintf(text, sizeof text,
+             l->address.family == 4 || anywhere ? "tproxy %s to %s:%u" : "tproxy %s to [%s]:%u",
+             family, address, l->port);
+    put(m,
+        json_pack("{s:{s:s,s:s*,s:i}}", "tproxy", "family", family, "addr",
+                  anywhere ? NULL : address, "port", (int)l->port),
+        text);
+    snprintf(text, sizeof text, "meta mark set 0x%08x", NFT_MARK);
+    put(m,
+        json_pack("{s:{s:{s:{s:s}},s:i}}", "mangle", "key", "meta", "key", "mark", "value",
+                  NFT_MARK),
+        text);
+    end_plainly(m, "accept");
 }
 
 static void end_refusing(struct maker *m, bool tcp) {
@@ -347,7 +383,7 @@ static void write_names(struct maker *m, const struct packets *p) {
 }
 
 static void write_connections(struct maker *m, const struct packets *p) {
-    if (p->of->way != WAY_TRANSPARENT)
+    if (p->of->way != WAY_TRANSPARENT || p->of->tproxy)
         return;
     begin_from(m, NFT_REDIRECTED, p);
     put_meta(m, "l4proto", "tcp");
@@ -372,7 +408,7 @@ static void write_answers(struct maker *m, enum nft_chain chain, const struct pa
  * anyway is led nowhere, and has no mark of it.
  */
 static void write_led(struct maker *m, const struct packets *p) {
-    if (p->of->way == WAY_EXPLICIT)
+    if (p->of->way == WAY_EXPLICIT || p->of->tproxy)
         return;
     bool is_meant = p->of->way != WAY_TRANSPARENT && p->of->port == 53;
     begin_to(m, NFT_REFUSED, p, is_meant ? NULL : "dnat");
@@ -380,17 +416,34 @@ static void write_led(struct maker *m, const struct packets *p) {
     end_plainly(m, "accept");
 }
 
+static void write_arrived(struct maker *m, const struct packets *p) {
+    write_led(m, p);
+    write_explicit(m, NFT_REFUSED, p);
+}
+
+/* All packets of a connection, but not what answers one that came from elsewhere. */
+static void write_diverted(struct maker *m, const struct packets *p) {
+    if (!p->of->tproxy)
+        return;
+    begin_from(m, NFT_REFUSED, p);
+    put_meta(m, "l4proto", "tcp");
+    put_connection(m, "direction", "original");
+    end_diverting(m, p->of);
+    if (p->of->address.family == 4)
+        m->rules->marks4 = true;
+    else
+        m->rules->marks6 = true;
+}
+
 static void write_let_through(struct maker *m, const struct packets *p) {
     static const char *const neighbours[] = {"nd-router-solicit", "nd-neighbor-solicit",
                                              "nd-neighbor-advert"};
-    write_led(m, p);
     write_answers(m, NFT_REFUSED, p);
     for (size_t i = 0; i < 3 && p->of->interface[0]; i++) {
         begin_scope(m, NFT_REFUSED, p);
         put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);
         end_plainly(m, "accept");
     }
-    write_explicit(m, NFT_REFUSED, p);
 }
 
 static void write_refusals(struct maker *m, enum nft_chain chain, const struct packets *p) {
@@ -417,20 +470,20 @@ static void write_kept(struct maker *m, const struct packets *p) {
 
 /* ---- all ---- */
 
-/* Of what comes in by an interface, nothing is for loopback. */
+/* Of what comes in by an interface, nothing is for loopback, unless TPROXY chooses the socket. */
 static const struct config_listener *find_unreachable(const struct config *c) {
     for (const struct config_listener *l = c->listeners; l; l = l->next)
-        if (is_wanted(l) && address_classify(&l->address) == ADDRESS_LOOPBACK)
+        if (is_wanted(l) && !l->tproxy && address_classify(&l->address) == ADDRESS_LOOPBACK)
             return l;
     return NULL;
 }
 
 int nft_rules_make(const struct config *c, struct nft_rules *out,
                    const struct config_listener **bad) {
-    static rule_writer *const writers[] = {write_source,      write_spoofed,      write_left,
-                                           write_names,       write_connections,  write_let_through,
-                                           write_refused,     write_kept_answers, write_kept,
-                                           write_port_source, write_port};
+    static rule_writer *const writers[] = {
+        write_source,  write_spoofed,     write_left,        write_names,   write_connections,
+        write_arrived, write_diverted,    write_let_through, write_refused, write_kept_answers,
+        write_kept,    write_port_source, write_port};
     struct maker m = {.rules = out};
     *out = (struct nft_rules){.last = &out->first};
     *bad = find_unreachable(c);

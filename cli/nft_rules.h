@@ -3,8 +3,9 @@
  * `interface` or a `source`. A table of inet:
  *
  *   spoofed     what comes in by an interface from other addresses than its listeners' sources is dropped
- *   redirected  connections, and questions for names, are led to the listeners
- *   refused     what else comes from there is refused at once, for the host and for others behind it
+ *   redirected  connections, and questions for names, are led to the listeners, by REDIRECT
+ *   refused     connections are led to the listeners that have `tproxy`; what else comes from there is refused at once, for
+ *               the host and for others behind it
  *   kept        of what was let through nothing begins that the host would forward
  *
  * and, for listeners that name a `port` of a bridge, one of bridge:
@@ -49,9 +50,14 @@ struct nft_rule {
 
 struct nft_rules {
     struct nft_rule *first, **last;
+    bool marks4,
+        marks6; /* TPROXY leads packets of IPv4, of IPv6, which takes routes (cli/nft_routes.h) */
 };
 
 const struct nft_chain_info *nft_chain_info(enum nft_chain chain);
+bool nft_chain_is_of(enum nft_chain chain, const char *family);
+/* {"chain": ...}, as `nft -j` takes it; NULL: no memory. */
+json_t *nft_chain_json(enum nft_chain chain);
 /* The families that have a table each, in order; NULL at the end. */
 extern const char *const nft_families[];
 /* Whether there is any rule in the table of the family. */

@@ -91,12 +91,10 @@ static void sources_are_told_apart_and_others_are_dropped(void **state) {
         "iifname \"br0\" ip saddr 10.0.0.2 meta l4proto tcp dnat ip to 10.0.0.1:1\n"
         "iifname \"br0\" ip6 saddr fd00::/64 meta l4proto tcp dnat ip6 to [fd00::1]:2\n"
         "refused:\n"
-        "iifname \"br0\" ip saddr 10.0.0.2 ct status dnat ip daddr 10.0.0.1 tcp dport 1 "
-        "accept\n" LET_THROUGH(
-            "br0") "iifname \"br0\" ip6 saddr fd00::/64 ct status dnat ip6 daddr fd00::1 tcp dport "
-                   "2 accept\n"
-                   "iifname \"br0\" ct state related meta l4proto ipv6-icmp accept\n" REFUSE(
-                       "iifname \"br0\"") KEEP_BOTH("br0"));
+        "iifname \"br0\" ip saddr 10.0.0.2 ct status dnat ip daddr 10.0.0.1 tcp dport 1 accept\n"
+        "iifname \"br0\" ip6 saddr fd00::/64 ct status dnat ip6 daddr fd00::1 tcp dport 2 "
+        "accept\n" LET_THROUGH("br0") "iifname \"br0\" ct state related meta l4proto ipv6-icmp "
+                                      "accept\n" REFUSE("iifname \"br0\"") KEEP_BOTH("br0"));
 }
 
 static void a_port_of_a_bridge_has_its_sources_and_no_neighbours(void **state) {
@@ -113,23 +111,25 @@ static void a_port_of_a_bridge_has_its_sources_and_no_neighbours(void **state) {
         "redirected:\n"
         "iifname \"br0\" ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 1 accept\n"
         "iifname \"br0\" ip6 saddr fd00::2 ip6 daddr fd00::1 tcp dport 1 accept\n"
-        "refused:\n" LET_THROUGH(
-            "br0") "iifname \"br0\" ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 1 accept\n"
-                   "iifname \"br0\" ct state related meta l4proto ipv6-icmp accept\n"
-                   "iifname \"br0\" ip6 saddr fd00::2 ip6 daddr fd00::1 tcp dport 1 "
-                   "accept\n" REFUSE("iifname \"br0\"")
-                       KEEP_BOTH("br0") "ports:\n"
-                                        "iifname \"tap0\" ip saddr 10.0.0.2 accept\n"
-                                        "iifname \"tap0\" arp saddr ip 10.0.0.2 accept\n"
-                                        "iifname \"tap0\" ip6 saddr fd00::2 accept\n"
-                                        "iifname \"tap0\" ip6 saddr fe80::/10 meta l4proto "
-                                        "ipv6-icmp accept\n"
-                                        "iifname \"tap0\" ip6 saddr :: meta l4proto ipv6-icmp "
-                                        "accept\n"
-                                        "iifname \"tap0\" drop\n"
-                                        "between:\n"
-                                        "iifname \"tap0\" drop\n"
-                                        "oifname \"tap0\" drop\n");
+        "refused:\n"
+        "iifname \"br0\" ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 1 accept\n"
+        "iifname \"br0\" ip6 saddr fd00::2 ip6 daddr fd00::1 tcp dport 1 accept\n" LET_THROUGH(
+            "br0") "iifname \"br0\" ct state related meta l4proto ipv6-icmp accept\n" REFUSE("iifna"
+                                                                                             "me "
+                                                                                             "\"br0"
+                                                                                             "\"")
+            KEEP_BOTH("br0") "ports:\n"
+                             "iifname \"tap0\" ip saddr 10.0.0.2 accept\n"
+                             "iifname \"tap0\" arp saddr ip 10.0.0.2 accept\n"
+                             "iifname \"tap0\" ip6 saddr fd00::2 accept\n"
+                             "iifname \"tap0\" ip6 saddr fe80::/10 meta l4proto "
+                             "ipv6-icmp accept\n"
+                             "iifname \"tap0\" ip6 saddr :: meta l4proto ipv6-icmp "
+                             "accept\n"
+                             "iifname \"tap0\" drop\n"
+                             "between:\n"
+                             "iifname \"tap0\" drop\n"
+                             "oifname \"tap0\" drop\n");
 }
 
 /* Whatever the order of the lines: names before connections, the proxy before both. */
@@ -147,11 +147,11 @@ static void names_and_the_proxy_come_before_all_connections(void **state) {
               "ip saddr 10.0.0.2 meta l4proto tcp redirect to :1\n"
               "refused:\n"
               "ip saddr 10.0.0.2 ct status dnat tcp dport 1 accept\n"
-              "ip saddr 10.0.0.2 ct state established accept\n"
-              "ip saddr 10.0.0.2 ct state related meta l4proto icmp accept\n"
               "ip saddr 10.0.0.2 ct status dnat tcp dport 5300 accept\n"
               "ip saddr 10.0.0.2 ct status dnat udp dport 5300 accept\n"
-              "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n" REFUSE(
+              "ip saddr 10.0.0.2 ip daddr 10.0.0.1 tcp dport 3128 accept\n"
+              "ip saddr 10.0.0.2 ct state established accept\n"
+              "ip saddr 10.0.0.2 ct state related meta l4proto icmp accept\n" REFUSE(
                   "ip saddr 10.0.0.2") KEEP("ip saddr 10.0.0.2", "icmp"));
 }
 
@@ -167,12 +167,66 @@ static void a_listener_for_names_at_port_53_can_be_asked_itself(void **state) {
               "iifname \"tap0\" meta nfproto ipv6 tcp dport 53 redirect to :53\n"
               "iifname \"tap0\" meta nfproto ipv6 udp dport 53 redirect to :53\n"
               "refused:\n"
-              "iifname \"tap0\" ip daddr 10.0.0.1 tcp dport 53 accept\n" LET_THROUGH(
-                  "tap0") "iifname \"tap0\" ip daddr 10.0.0.1 udp dport 53 accept\n"
-                          "iifname \"tap0\" meta nfproto ipv6 tcp dport 53 accept\n"
-                          "iifname \"tap0\" ct state related meta l4proto ipv6-icmp accept\n"
-                          "iifname \"tap0\" meta nfproto ipv6 udp dport 53 accept\n" REFUSE(
-                              "iifname \"tap0\"") KEEP_BOTH("tap0"));
+              "iifname \"tap0\" ip daddr 10.0.0.1 tcp dport 53 accept\n"
+              "iifname \"tap0\" ip daddr 10.0.0.1 udp dport 53 accept\n"
+              "iifname \"tap0\" meta nfproto ipv6 tcp dport 53 accept\n"
+              "iifname \"tap0\" meta nfproto ipv6 udp dport 53 accept\n" LET_THROUGH(
+                  "tap0") "iifname \"tap0\" ct state related meta l4proto ipv6-icmp "
+                          "accept\n" REFUSE("iifname \"tap0\"") KEEP_BOTH("tap0"));
+}
+
+/* Behind what is asked of the host itself, before what answers to it. */
+static void tproxy_takes_all_that_a_sandbox_begins(void **state) {
+    (void)state;
+    rules_are("listen transparent 0.0.0.0:1 { sandbox a; interface tap0; tproxy }\n"
+              "listen transparent [fd00::1]:2 { sandbox a; interface tap0; source fd00::2; tproxy "
+              "}\n"
+              "listen dns 0.0.0.0:5300 { sandbox a; interface tap0 }\n"
+              "listen tcp 10.0.0.1:3128 { sandbox a; interface tap0 }\n",
+              "spoofed:\n"
+              "iifname \"tap0\" ip6 saddr fd00::2 accept\n"
+              "iifname \"tap0\" ip6 saddr fe80::/10 meta l4proto ipv6-icmp accept\n"
+              "iifname \"tap0\" ip6 saddr :: meta l4proto ipv6-icmp accept\n"
+              "iifname \"tap0\" drop\n"
+              "redirected:\n"
+              "iifname \"tap0\" ip daddr 10.0.0.1 tcp dport 3128 accept\n"
+              "iifname \"tap0\" meta nfproto ipv4 tcp dport 53 redirect to :5300\n"
+              "iifname \"tap0\" meta nfproto ipv4 udp dport 53 redirect to :5300\n"
+              "refused:\n"
+              "iifname \"tap0\" meta nfproto ipv4 ct status dnat tcp dport 5300 accept\n"
+              "iifname \"tap0\" meta nfproto ipv4 ct status dnat udp dport 5300 accept\n"
+              "iifname \"tap0\" ip daddr 10.0.0.1 tcp dport 3128 accept\n"
+              "iifname \"tap0\" meta nfproto ipv4 meta l4proto tcp ct direction original "
+              "tproxy ip to :1 meta mark set 0x00006578 accept\n"
+              "iifname \"tap0\" ip6 saddr fd00::2 meta l4proto tcp ct direction original "
+              "tproxy ip6 to [fd00::1]:2 meta mark set 0x00006578 accept\n" LET_THROUGH(
+                  "tap0") "iifname \"tap0\" ct state related meta l4proto ipv6-icmp "
+                          "accept\n" REFUSE("iifname \"tap0\"") KEEP_BOTH("tap0"));
+}
+
+static void routes_are_for_the_families_that_tproxy_takes(void **state) {
+    static const struct {
+        const char *listeners;
+        bool marks4, marks6;
+    } cases[] = {
+        {"listen transparent 0.0.0.0:1 { sandbox a; interface v }", false, false},
+        {"listen transparent 0.0.0.0:1 { sandbox a; interface v; tproxy }", true, false},
+        {"listen transparent 0.0.0.0:1 { sandbox a; interface v }\n"
+         "listen transparent [::]:1 { sandbox a; interface v; tproxy }",
+         false, true},
+        /* Rules of somebody's own. */
+        {"listen transparent 0.0.0.0:1 { sandbox a; tproxy }\n"
+         "listen dns [::]:1 { sandbox a; interface v }",
+         false, false},
+    };
+    struct world w;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(make(&w, cases[i].listeners), 0);
+        assert_int_equal(w.rules.marks4, cases[i].marks4);
+        assert_int_equal(w.rules.marks6, cases[i].marks6);
+        unmake(&w);
+    }
 }
 
 static void a_rule_is_what_nft_lists(void **state) {
@@ -211,6 +265,9 @@ static void nothing_of_an_interface_is_for_loopback(void **state) {
                      ERR_BAD);
     assert_int_equal(w.bad->at.line, 3);
     unmake(&w);
+    /* TPROXY leaves the packet's destination as it is. */
+    assert_int_equal(make(&w, "listen transparent [::1]:1 { sandbox a; interface v; tproxy }"), 0);
+    unmake(&w);
 }
 
 int main(void) {
@@ -220,6 +277,8 @@ int main(void) {
         cmocka_unit_test(a_port_of_a_bridge_has_its_sources_and_no_neighbours),
         cmocka_unit_test(names_and_the_proxy_come_before_all_connections),
         cmocka_unit_test(a_listener_for_names_at_port_53_can_be_asked_itself),
+        cmocka_unit_test(tproxy_takes_all_that_a_sandbox_begins),
+        cmocka_unit_test(routes_are_for_the_families_that_tproxy_takes),
         cmocka_unit_test(a_rule_is_what_nft_lists),
         cmocka_unit_test(there_is_nothing_to_lead_to_a_listener_without_interface_and_source),
         cmocka_unit_test(nothing_of_an_interface_is_for_loopback),

@@ -40,6 +40,13 @@ enum parent_message {
         15, /* to attach: u32 ask; have the sandbox of the lane with this id probed, answered by ROLE_PROBED */
 };
 
+/* What a registry comes for. */
+enum registry_change {
+    REGISTRY_OTHER,  /* the sandbox is empty */
+    REGISTRY_ISSUED, /* something was issued to the sandbox */
+    REGISTRY_LEFT,   /* what attach had issued to it was ended: its lane has ended already */
+};
+
 /* role to parent */
 enum role_message {
     ROLE_UP =
@@ -49,7 +56,7 @@ enum role_message {
     ROLE_BAD_PEER = 4, /* u8 role, u32 lane: that peer broke the contract; its channel is dropped */
     ROLE_STATUS = 5,   /* block: a JSON object's members, "\"connections\":3,..."; id of the ask */
     ROLE_REGISTRY =
-        6, /* broker: u64 state, which grows with each change, block sandbox that it is of (or empty), block registry (policy/bundle.h); wants a new generation */
+        6, /* broker: u64 state, which grows with each change, u8 enum registry_change, block sandbox, block registry (policy/bundle.h); wants a new generation */
     ROLE_COMMITTED = 8, /* generation N is in use here */
     ROLE_ASK = 7,       /* control: u8 enum role_ask, block argument; answered by PARENT_ANSWER */
     /* egress: u64 monotonic nanoseconds, block sandbox: it is suspended until then, also by the next egress */

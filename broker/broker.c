@@ -27,13 +27,14 @@ struct broker {
 
 /* ---- the registry ---- */
 
-static void send_registry(void *ctx, struct view sandbox) {
+static void send_registry(void *ctx, enum registry_change change, struct view sandbox) {
     struct broker *b = ctx;
     struct buf registry;
     buf_init(&registry, CHANNEL_BODY_MAX);
     issue_registry(b->custody.vault ? vault_inventory(b->custody.vault) : NULL, &registry);
     struct buf *out = channel_begin(child_channel(b->child), ROLE_REGISTRY, 0, 0);
     buf_put_u64(out, custody_state(&b->custody));
+    buf_put_u8(out, (uint8_t)change);
     buf_put_block(out, sandbox);
     buf_put_block(out, buf_view(&registry));
     channel_end(child_channel(b->child));
@@ -100,7 +101,7 @@ static int on_file(void *ctx, struct view name, int fd) {
         log_warn("vault.key: it cannot be read");
     custody_open(&b->custody, buf_view(&text));
     buf_free(&text);
-    send_registry(b, VIEW(""));
+    send_registry(b, REGISTRY_OTHER, VIEW(""));
     return 0;
 }
 

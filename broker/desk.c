@@ -119,8 +119,12 @@ static bool wait(struct job *j) {
 static void job_settle(struct job *j) {
     struct desk *o = j->owner;
     j->state = custody_state(o->custody);
-    o->hooks.registry(o->hooks.ctx,
-                      j->request.type == BROKER_SANDBOX_ADD ? view_str(j->request.name) : VIEW(""));
+    if (j->request.type == BROKER_SANDBOX_ADD)
+        o->hooks.registry(o->hooks.ctx, REGISTRY_ISSUED, view_str(j->request.name));
+    else if (j->request.type == BROKER_SANDBOX_REMOVE && !o->whole)
+        o->hooks.registry(o->hooks.ctx, REGISTRY_LEFT, view_str(j->request.name));
+    else
+        o->hooks.registry(o->hooks.ctx, REGISTRY_OTHER, VIEW(""));
     if (!wait(j))
         on_deadline(-1, 0, j);
 }
@@ -174,7 +178,7 @@ static void end_issues(struct desk *o) {
     }
     buf_free(&text);
     if (ended)
-        o->hooks.registry(o->hooks.ctx, VIEW(""));
+        o->hooks.registry(o->hooks.ctx, REGISTRY_OTHER, VIEW(""));
 }
 
 /* ---- what is done ---- */

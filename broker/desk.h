@@ -7,13 +7,14 @@
 #ifndef BROKER_DESK_H
 #define BROKER_DESK_H
 
+#include "base/child.h"
 #include "broker/custody.h"
 
 struct desk;
 
 struct desk_hooks {
-    /* The registry may have changed: tell the parent. sandbox: for whom something was issued, or empty. */
-    void (*registry)(void *ctx, struct view sandbox);
+    /* The registry may have changed: tell the parent, and for which sandbox. */
+    void (*registry)(void *ctx, enum registry_change change, struct view sandbox);
     /* A secret was rotated, removed or restored: no lane may go on using it. */
     void (*recall)(void *ctx, struct view credential);
     /* The peer broke the contract; its channel is gone. */

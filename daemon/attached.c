@@ -106,8 +106,7 @@ int attached_end(struct process *attach, struct message *m) {
         return result;
     l->attach = 0;
     lanes_end(l, "detached");
-    /* With what broker ends for it, or at the next tick. */
-    attach->parent->rollout.wanted = true;
+    rollout_leave(attach->parent);
     return 0;
 }
 

@@ -173,13 +173,14 @@ static int take_registry(void *ctx, struct channel *ch, struct message *m) {
     struct reader r = reader_of(m->body);
     (void)ch;
     uint64_t state = read_u64(&r);
+    uint8_t change = read_u8(&r);
     struct view sandbox = read_block(&r, SANDBOX_NAME_MAX);
     struct view registry = read_block(&r, CHANNEL_BODY_MAX);
-    if (!read_done(&r) || of->role != ROLE_BROKER)
+    if (!read_done(&r) || of->role != ROLE_BROKER || change > REGISTRY_LEFT)
         return ERR_BAD;
-    if (sandbox.n > 0)
+    if (change == REGISTRY_ISSUED)
         lanes_issued(of->parent, sandbox);
-    rollout_registry(of->parent, state, registry);
+    rollout_registry(of->parent, state, registry, change == REGISTRY_LEFT);
     return 0;
 }
 

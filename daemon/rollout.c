@@ -97,7 +97,7 @@ void rollout_load(struct parent *p, bool confirmed) {
     }
 }
 
-void rollout_registry(struct parent *p, uint64_t state, struct view registry) {
+void rollout_registry(struct parent *p, uint64_t state, struct view registry, bool left) {
     /* A broker that was started again tells what is known. */
     if (p->has_registry && state == p->registry_state &&
         view_equal(registry, buf_view(&p->registry)))
@@ -106,7 +106,15 @@ void rollout_registry(struct parent *p, uint64_t state, struct view registry) {
     buf_reset(&p->registry);
     buf_put(&p->registry, registry);
     p->has_registry = true;
-    p->rollout.wanted = true;
+    if (left)
+        p->rollout.left = true;
+    else
+        p->rollout.wanted = true;
+    rollout_begin(p);
+}
+
+void rollout_leave(struct parent *p) {
+    p->rollout.left = true;
     rollout_begin(p);
 }
 
@@ -324,13 +332,13 @@ static void on_gathered(evutil_socket_t fd, short what, void *ctx) {
 }
 
 /*
- * Every lane reads every generation, so that sandboxes which are attached in the same moment come with one. What is slow
- * keeps nobody waiting for long.
+ * Every lane reads every generation, so that sandboxes which are attached in the same moment come with one, and those that detach go
+ * with one: they are served no more anyhow. What is slow keeps nobody waiting for long.
  */
 static bool gathers(struct parent *p) {
     struct rollout *r = &p->rollout;
     struct timeval most = {0, GATHER_MS * 1000};
-    if (r->gathered || !lanes_await_issue(p))
+    if (r->gathered || (r->wanted && !lanes_await_issue(p)))
         return false;
     if (!r->gather)
         r->gather = event_new(loop_base(p->loop), -1, 0, on_gathered, p);
@@ -348,11 +356,11 @@ void rollout_begin(struct parent *p) {
         parent_loaded(p, result, view_str(p->load_error));
     }
     /* What else is new is not refused with it. */
-    if ((!r->wanted && buf_len(&p->candidate) == 0) || p->stopping)
+    if ((!r->wanted && !r->left && buf_len(&p->candidate) == 0) || p->stopping)
         return;
     if (buf_len(&p->candidate) == 0 && gathers(p))
         return;
-    r->wanted = r->gathered = false;
+    r->wanted = r->left = r->gathered = false;
     r->text = make_text(p);
     if (r->text < 0) {
         lanes_abandon(p);

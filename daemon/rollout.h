@@ -14,8 +14,10 @@ void rollout_begin(struct parent *p);
  * than the running one is refused (daemon/load.h).
  */
 void rollout_load(struct parent *p, bool confirmed);
-/* The broker has issued or ended something; state: of its vault. */
-void rollout_registry(struct parent *p, uint64_t state, struct view registry);
+/* The broker has issued or ended something; state: of its vault. left: it was the end of a lane's that has ended. */
+void rollout_registry(struct parent *p, uint64_t state, struct view registry, bool left);
+/* A lane has ended, and nobody waits for a generation without it. */
+void rollout_leave(struct parent *p);
 /* A process is up: it gets the generation in use, or takes part in the one that is rolled out. */
 void rollout_greet(struct process *of);
 /* A process is gone: nobody waits for it. */

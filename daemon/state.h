@@ -90,6 +90,7 @@ struct rollout {
     bool committed; /* all have acknowledged; not all have confirmed */
     bool loaded;    /* with a text that was loaded anew */
     bool wanted;    /* another one when this has ended */
+    bool left;      /* another one, without lanes that have ended: it may wait for more of them */
     uint32_t number;
     int text;        /* memfd */
     struct buf base; /* what the text is made of, without the registry and the lanes in use */
@@ -97,7 +98,7 @@ struct rollout {
     struct config plan;
     struct limits limits;    /* of the text */
     uint64_t registry_state; /* of the text */
-    struct event *gather;    /* while it waits for sandboxes that are attached in the same moment */
+    struct event *gather;    /* while it waits for sandboxes that come or go in the same moment */
     bool gathered;           /* it has waited long enough */
     struct event *late;
     uint64_t begun; /* monotonic nanoseconds; this half of it */

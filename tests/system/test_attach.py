@@ -745,10 +745,42 @@ def a_hundred_are_attached_at_once(_):
             print("# a sandbox takes %d KiB (of %d processes)" % (memory / 100 / 1024, len(pids)))
         print("# attaching took %.0f ms (the first ten), %.0f ms (the last ten)" % (
             sum(took[:10]) * 100, sum(took[-10:]) * 100))
+        before, begun = len(events(place, "generation")), time.monotonic()
         for one in attached:
             one.close()
         assert wait_for(lambda: not status(place)["lanes"], 30)
         assert wait_for(lambda: all(not lane for role, lane in place.pids()), 30)
+        assert wait_for(lambda: not any(s["registered"] for s in json.loads(place.exeat("sandbox", "list", "--json"))), 30)
+        # The generation without them may wait half a second for more of them.
+        assert wait_for(lambda: len(events(place, "generation")) > before, 10)
+        wait_for(lambda: False, 1)
+        took, generations = time.monotonic() - begun, len(events(place, "generation")) - before
+        print("# detaching a hundred took %.1f s and %d generations" % (took, generations))
+        assert generations <= 2 + 2 * took, (generations, took)
+
+
+def is_refused(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+def who_has_detached_is_not_served_while_the_generation_without_him_waits(place):
+    generations = lambda: len(events(place, "generation"))
+    with Attached(place, "a") as attached:
+        assert attached.ask().status == 200
+    assert wait_for(lambda: is_refused(attached.port), 10, 0.005)
+    before, refused = generations(), []
+    assert wait_for(lambda: refused.append(is_refused(attached.port)) or generations() > before, 10, 0.01)
+    assert all(refused), refused
+    # And whoever comes next does not wait for it.
+    with Attached(place, "a"):
+        pass
+    begun = time.monotonic()
+    assert attach_and_ask(place, "c") == 200
+    print("# attaching right behind the end of another took %.0f ms" % (1000 * (time.monotonic() - begun)))
 
 
 def a_hundred_that_ask_in_the_same_moment_come_with_few_generations(_):

@@ -88,6 +88,7 @@ static void adding_a_sandbox_is_answered_only_when_it_is_in_use(void **state) {
     assert_int_equal(w->control.n, before);
     struct told told = told_by(last_of(&w->parent, ROLE_REGISTRY));
     assert_true(told.registry.n > 0 && view_equal(told.sandbox, VIEW("worker")));
+    assert_int_equal(told.change, REGISTRY_ISSUED);
     /* A generation with an earlier registry is not the one. */
     say_in_use(w, told.state - 1);
     settle(w);
@@ -130,6 +131,8 @@ static void a_sandbox_that_goes_at_once_takes_what_was_issued_with_it(void **sta
     settle(w);
     assert_int_equal(w->control.n, before);
     assert_int_equal(told_by(last_of(&w->parent, ROLE_REGISTRY)).registry.n, 0);
+    /* What the operator ends ends at once. */
+    assert_int_equal(told_by(last_of(&w->parent, ROLE_REGISTRY)).change, REGISTRY_OTHER);
     send_generation(w);
     settle(w);
     assert_int_equal(w->control.n, before + 2);

@@ -139,12 +139,14 @@ static struct got *last_of(struct end *e, uint16_t type) {
 /* A message ROLE_REGISTRY, taken apart. */
 struct told {
     uint64_t state;
+    uint8_t change; /* enum registry_change */
     struct view sandbox, registry;
 };
 
 static struct told told_by(const struct got *g) {
     struct reader r = reader_of(view_of(g->body, g->n));
     struct told t = {.state = read_u64(&r)};
+    t.change = read_u8(&r);
     t.sandbox = read_block(&r, g->n);
     t.registry = read_block(&r, g->n);
     assert_true(read_done(&r));

@@ -59,8 +59,12 @@ static int teardown(void **state) {
     }
     close(w->others[0]);
     close(w->others[1]);
-    event_free(p->rollout.late);
-    close(p->text);
+    if (p->rollout.late)
+        event_free(p->rollout.late);
+    if (p->rollout.gather)
+        event_free(p->rollout.gather);
+    if (p->text >= 0)
+        close(p->text);
     buf_free(&p->base);
     buf_free(&p->candidate);
     buf_free(&p->registry);
@@ -79,7 +83,7 @@ static uint64_t limit(const struct world *w) {
 }
 
 static void begin(struct world *w) {
-    rollout_registry(&w->parent, 1, VIEW(""));
+    rollout_registry(&w->parent, 1, VIEW(""), false);
     assert_true(w->parent.rollout.running);
     assert_int_equal(w->parent.rollout.number, 2);
 }
@@ -125,6 +129,56 @@ static void who_speaks_of_another_generation_buys_nobody_time(void **state) {
     assert_false(w->parent.rollout.committed);
 }
 
+/* Milliseconds until it begins without lanes that have ended; 0: nothing is waited for. */
+static uint64_t waits(const struct world *w) {
+    struct timeval at, now;
+    const struct rollout *r = &w->parent.rollout;
+    if (!r->gather || !event_pending(r->gather, EV_TIMEOUT, &at))
+        return 0;
+    event_base_gettimeofday_cached(loop_base(w->parent.loop), &now);
+    return (uint64_t)((at.tv_sec - now.tv_sec) * 1000 + (at.tv_usec - now.tv_usec) / 1000) + 1;
+}
+
+static void all_use_it(struct world *w, uint32_t number) {
+    assert_int_equal(rollout_ready(w->broker, number), 0);
+    assert_int_equal(rollout_ready(w->dialer, number), 0);
+    assert_int_equal(rollout_confirmed(w->broker, number), 0);
+    assert_int_equal(rollout_confirmed(w->dialer, number), 0);
+}
+
+static void lanes_that_detach_in_the_same_moment_go_with_one_generation(void **state) {
+    struct world *w = *state;
+    const struct rollout *r = &w->parent.rollout;
+    for (uint64_t i = 1; i <= 100; i++) {
+        rollout_leave(&w->parent);
+        rollout_registry(&w->parent, i, VIEW(""), true);
+        assert_true(!r->running && waits(w) > 0 && waits(w) <= 501);
+        if (i == 1)
+            usleep(100000);
+    }
+    /* Whoever comes last is waited for no longer than the first was. */
+    event_base_update_cache_time(loop_base(w->parent.loop));
+    assert_true(waits(w) <= 401);
+    usleep(500000);
+    event_base_loop(loop_base(w->parent.loop), EVLOOP_ONCE);
+    assert_true(r->running && r->number == 2 && r->registry_state == 100);
+    /* Those that have detached meanwhile are with the next one. */
+    rollout_leave(&w->parent);
+    all_use_it(w, 2);
+    assert_true(!r->running && waits(w) > 0);
+}
+
+static void what_is_wanted_at_once_waits_for_nobody_who_detaches(void **state) {
+    struct world *w = *state;
+    const struct rollout *r = &w->parent.rollout;
+    rollout_registry(&w->parent, 1, VIEW(""), true);
+    assert_true(!r->running);
+    rollout_registry(&w->parent, 2, VIEW("x"), false);
+    assert_true(r->running && r->number == 2 && r->registry_state == 2 && waits(w) == 0);
+    all_use_it(w, 2);
+    assert_false(r->running || r->left || r->wanted);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
@@ -132,6 +186,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(who_says_twice_that_he_uses_it_buys_nobody_time, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(who_speaks_of_another_generation_buys_nobody_time, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(lanes_that_detach_in_the_same_moment_go_with_one_generation,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_wanted_at_once_waits_for_nobody_who_detaches, setup,
                                         teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,7 +17,7 @@ EMULATOR = "qemu-system-x86_64"
 PYTHON = "/usr/bin/python3"
 KERNEL = os.path.join(ROOT, "build", "kernel")
 LEFT_OUT = re.compile(r"test|idlelib|lib2to3|ensurepip|tkinter|turtledemo|pydoc_data|config-.*")  # of Python's library
-SECONDS = 240
+SECONDS = 480
 
 
 def output_of(*command):

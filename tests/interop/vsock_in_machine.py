@@ -230,22 +230,23 @@ def a_guest_that_takes_nothing_holds_nothing_for_long(w):
     cut = threading.Event()
 
     def answer_at_length(_, stream):
+        stream.settimeout(None)
         try:
             stream.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (32 << 20) + bytes(32 << 20))
         except OSError:
             cut.set()
 
     w.plain.script = answer_at_length
+    frozen = w.connect((AGAIN, SHARED))
     try:
-        frozen = w.connect((AGAIN, SHARED))
         frozen.sendall(w.plain_request("/frozen"))
         assert w.newest(path="/frozen", verdict="allow"), "the request is not recorded"
         answer = ask(w, "GET /v1/items/moving", "c", listener=(SECOND, OWN))
         assert answer.status == 200, answer
-        assert cut.wait(30), "the upstream's connection is kept for a guest that takes nothing"
+        assert cut.wait(STALL_SECONDS + 20), "the upstream's connection is kept for a guest that takes nothing"
     finally:
+        frozen.close()
         w.plain.script = lambda request, stream: OK_ANSWER
-    frozen.close()
     assert w.ask_plainly(AGAIN, "/thawed").status == 200
 
 

@@ -524,8 +524,6 @@ static void on_probe(void *ctx, uint32_t id, uint32_t ask) {
     struct guest *g = guest_of(a, id);
     if (!g || g->state != GUEST_SERVED) {
         answer_ask(a, ask, ERR_MISSING, VIEW("the sandbox has ended meanwhile"));
-    } else if (g->probe) {
-        answer_ask(a, ask, ERR_AGAIN, VIEW("the sandbox is being probed already"));
     } else {
         g->probe = ask;
         arm(g, PROBE_SECONDS);

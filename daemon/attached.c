@@ -145,8 +145,10 @@ int attached_opened(struct process *egress) {
 
 /* Why it cannot be probed; NULL: it can. */
 static const char *probe_refusal(const struct lane *l) {
-    return !l ? "no sandbox of this name is attached: only those that `exeat run` has made can be "
-                "probed from here; in others run `exeat doctor`"
+    return l && l->probing ? "the sandbox is being probed already"
+           : !l
+               ? "no sandbox of this name is attached: only those that `exeat run` has made can be "
+                 "probed from here; in others run `exeat doctor`"
            : l->unenforced ? "the sandbox is unenforced: nothing keeps it from going beside exeat"
            : !l->open      ? "the sandbox is being made, and is probed before its command begins"
                            : NULL;
@@ -154,7 +156,7 @@ static const char *probe_refusal(const struct lane *l) {
 
 void attached_ask_probe(struct parent *p, uint32_t ask, struct view sandbox) {
     struct process *attach = process_find(p, ROLE_ATTACH, 0);
-    const struct lane *l = p->lanes;
+    struct lane *l = p->lanes;
     while (l && (!l->attach || l->ended || !view_equal(view_str(l->sandbox), sandbox)))
         l = l->next;
     const char *why = probe_refusal(l);
@@ -164,6 +166,7 @@ void attached_ask_probe(struct parent *p, uint32_t ask, struct view sandbox) {
         control_answer(p, ask, ERR_MISSING, view_str(why));
         return;
     }
+    l->probing = ask;
     struct buf *b = channel_begin(attach->channel, PARENT_PROBE, l->attach, 0);
     buf_put_u32(b, ask);
     channel_end(attach->channel);
@@ -175,6 +178,9 @@ int attached_probed(struct process *attach, struct message *m) {
     struct view text = read_block(&r, CHILD_PROBED_MAX);
     if (!read_done(&r) || attach->role != ROLE_ATTACH || m->id == 0)
         return ERR_BAD;
+    for (struct lane *l = attach->parent->lanes; l; l = l->next)
+        if (l->probing == m->id)
+            l->probing = 0;
     control_answer(attach->parent, m->id, code, text);
     return 0;
 }
@@ -183,6 +189,10 @@ int attached_probed(struct process *attach, struct message *m) {
 
 void attached_lost(struct parent *p) {
     for (struct lane *l = p->lanes; l; l = l->next) {
+        if (l->probing)
+            control_answer(p, l->probing, ERR_CLOSED,
+                           VIEW("the process attach has died, and the sandbox has ended with it"));
+        l->probing = 0;
         if (!l->attach || l->ended)
             continue;
         l->attach = 0;

@@ -39,16 +39,17 @@ struct lane {
     const struct config_lane *planned; /* in the configuration that is rolled out; NULL: it ends */
     struct listener listeners[LISTENERS_MAX];
     size_t n_listeners;
-    uint32_t since;                     /* the first generation whose text has it; 0: none yet */
-    uint64_t ended;                     /* monotonic nanoseconds; 0: it has not */
-    uint32_t attach;                    /* attached: what attach calls it */
-    bool attached_up;                   /* attach was told that it answers */
-    bool closed;                        /* attached: its text says that it waits to be opened */
-    bool open;                          /* of these: it was */
-    bool attached_open;                 /* attach was told so */
-    bool issued;                        /* attached: broker has issued what it needs */
-    bool unenforced;                    /* attached: nothing forces the sandbox here */
-    size_t awaited;                     /* listeners that attach will still hand over */
+    uint32_t since;     /* the first generation whose text has it; 0: none yet */
+    uint64_t ended;     /* monotonic nanoseconds; 0: it has not */
+    uint32_t attach;    /* attached: what attach calls it */
+    bool attached_up;   /* attach was told that it answers */
+    bool closed;        /* attached: its text says that it waits to be opened */
+    bool open;          /* of these: it was */
+    bool attached_open; /* attach was told so */
+    uint32_t probing;   /* attached: the ask that waits for what probes find; 0: none */
+    bool issued;        /* attached: broker has issued what it needs */
+    bool unenforced;    /* attached: nothing forces the sandbox here */
+    size_t awaited;     /* listeners that attach will still hand over */
     char sandbox[SANDBOX_NAME_MAX + 1]; /* attached */
     struct lane *next;
 };

@@ -374,6 +374,25 @@ def a_probe_that_cannot_be_made_ends_the_sandbox(place):
         assert wait_for(lambda: lane_of(place, "a") is None)
 
 
+def who_waits_for_a_probe_is_told_at_once_when_attach_dies(place):
+    with Closed(place) as closed:
+        report(closed.stream)
+        asked = probe(place)
+        assert closed.stream.recv(10) == b"p"
+        kill_and_wait(place, ("attach", 0))
+        out, err = asked.communicate(timeout=15)
+        assert asked.returncode != 0 and out == "" and "attach has died, and the sandbox has ended with it" in err, (out, err)
+        assert ended(closed.stream)
+    assert wait_for(lambda: lane_of(place, "a") is None)
+    # The next one can be probed.
+    with Closed(place) as closed:
+        report(closed.stream)
+        asked = probe(place)
+        assert closed.stream.recv(10) == b"p"
+        closed.stream.send(b"r" + TIGHT)
+        assert asked.communicate(timeout=20) and asked.returncode == 0, asked
+
+
 def who_does_not_answer_a_probe_is_served_no_more(place):
     with Closed(place) as closed:
         report(closed.stream)
@@ -763,7 +782,7 @@ def is_refused(port):
     try:
         socket.create_connection(("127.0.0.1", port), timeout=5).close()
         return False
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
         return True
 
 

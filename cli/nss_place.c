@@ -3,27 +3,51 @@
 #include "cli/nss_store.h"
 #include "run/trust.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char name[] = "nssdb";
 
-/* The user's own is locked by nobody; one that another sandbox made is. */
-static bool is_users(int fd) {
-    return flock(fd, LOCK_EX | LOCK_NB) == 0;
+/* What no user gives a folder of his: whoever comes next knows by it that it was made for sandboxes. */
+enum { MARK = S_ISVTX | 0700 };
+
+/* Milliseconds for one that is being removed; nobody is waited for longer: a sandbox can lock what it sees. */
+enum { TRIES = 20 };
+
+static bool is_marked(int fd) {
+    struct stat st;
+    return fstat(fd, &st) == 0 && (st.st_mode & 07777) == MARK;
 }
 
-/* A link is none. Nobody is waited for: a sandbox can lock what it sees. */
-static void folder_make(struct nss_folder *f, int at, const char *path) {
-    bool made = mkdirat(at, path, 0700) == 0;
+/* Whoever used it last may have removed it before it was locked. */
+static bool is_there(int fd, int at, const char *path) {
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && fstatat(at, path, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+           ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+/* A link is none. False: once more. */
+static bool folder_take(struct nss_folder *f, int at, const char *path) {
+    mkdirat(at, path, MARK);
     f->fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (f->fd >= 0)
-        f->ours = (made || !is_users(f->fd)) && flock(f->fd, LOCK_SH | LOCK_NB) == 0;
-    if (f->fd >= 0 && !f->ours)
-        flock(f->fd, LOCK_UN);
+    bool marked = f->fd >= 0 && is_marked(f->fd);
+    f->ours = marked && flock(f->fd, LOCK_SH | LOCK_NB) == 0 && is_there(f->fd, at, path);
+    return f->fd >= 0 ? f->ours || !marked : errno != ENOENT;
+}
+
+/* One that somebody keeps locked is used as it is. */
+static void folder_make(struct nss_folder *f, int at, const char *path) {
+    const struct timespec pause = {0, 1000000};
+    for (int i = 1; !folder_take(f, at, path) && i < TRIES; i++) {
+        if (f->fd >= 0)
+            close(f->fd);
+        nanosleep(&pause, NULL);
+    }
 }
 
 static void folder_remove(struct nss_folder *f, int at, const char *path) {

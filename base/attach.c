@@ -1,5 +1,6 @@
 #include "base/attach.h"
 
+#include "base/patience.h"
 #include "base/peer.h"
 
 #include <errno.h>
@@ -52,9 +53,22 @@ int attach_send_request(int fd, const struct attach_request *r) {
     return result;
 }
 
-static void close_all(const int *fds, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        close(fds[i]);
+/* Nothing else is asked of it: a file's server would be asked as well. */
+static bool is_socket(int fd) {
+    int type;
+    socklen_t size = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
+}
+
+bool attach_close_listeners(const struct attach_request *r, bool files) {
+    bool all = true;
+    for (size_t i = 0; i < r->n; i++) {
+        if (files || is_socket(r->fds[i]))
+            patience_close(r->fds[i]);
+        else
+            all = false;
+    }
+    return all;
 }
 
 /* Every descriptor that came, whatever else is wrong. */
@@ -75,37 +89,53 @@ static size_t take_descriptors(struct msghdr *m, int fds[ATTACH_LISTENERS_MAX]) 
     return n;
 }
 
-static bool read_request(struct view bytes, struct attach_request *r, size_t came) {
+static bool read_request(struct view bytes, struct attach_request *r) {
     struct reader in = reader_of(bytes);
     uint8_t version = read_u8(&in);
     r->sandbox = read_block(&in, ATTACH_NAME_MAX);
     r->n = read_u8(&in);
-    if (in.bad || version != ATTACH_VERSION || r->n != came || in.rest.n != r->n)
+    if (in.bad || version != ATTACH_VERSION || r->n > ATTACH_LISTENERS_MAX || in.rest.n != r->n)
         return false;
     for (size_t i = 0; i < r->n; i++)
         r->kinds[i] = read_u8(&in);
     return read_done(&in);
 }
 
-int attach_receive_request(int fd, struct buf *out, struct attach_request *r) {
-    union control control;
+/* Appends the packet's bytes. m says where descriptors go. */
+static int receive_packet(int fd, struct buf *out, struct msghdr *m, int flags) {
     uint8_t *room = buf_reserve(out, REQUEST_MAX);
     struct iovec iov = {room, REQUEST_MAX};
-    struct msghdr m = {.msg_iov = &iov,
-                       .msg_iovlen = 1,
-                       .msg_control = &control,
-                       .msg_controllen = sizeof control};
+    m->msg_iov = &iov;
+    m->msg_iovlen = 1;
     if (!room)
         return ERR_MEMORY;
-    ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    ssize_t n = recvmsg(fd, m, flags | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n <= 0)
         return n == 0 ? ERR_CLOSED : errno == EAGAIN || errno == EINTR ? ERR_AGAIN : ERR_SYSTEM;
-    size_t came = take_descriptors(&m, r->fds);
     buf_commit(out, (size_t)n);
-    if (!(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && read_request(buf_view(out), r, came))
-        return 0;
-    close_all(r->fds, came);
-    return ERR_BAD;
+    return 0;
+}
+
+int attach_look_at_request(int fd, struct buf *out, struct attach_request *r) {
+    struct msghdr m = {.msg_control = NULL};
+    int result = receive_packet(fd, out, &m, MSG_PEEK);
+    if (result != 0)
+        return result;
+    return !(m.msg_flags & MSG_TRUNC) && read_request(buf_view(out), r) ? 0 : ERR_BAD;
+}
+
+int attach_receive_request(int fd, struct buf *out, struct attach_request *r) {
+    union control control;
+    struct msghdr m = {.msg_control = &control, .msg_controllen = sizeof control};
+    r->n = 0;
+    int result = receive_packet(fd, out, &m, 0);
+    if (result != 0)
+        return result;
+    size_t came = take_descriptors(&m, r->fds);
+    bool good =
+        !(m.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) && read_request(buf_view(out), r) && r->n == came;
+    r->n = came;
+    return good ? 0 : ERR_BAD;
 }
 
 /* ---- the answer ---- */

@@ -66,10 +66,17 @@ MUST_USE int attach_send_report(int fd, struct view report);
 MUST_USE int attach_receive_ask(int fd);
 
 /*
- * exeatd's side. The view points into out; the descriptors, close-on-exec, are the caller's on 0, else
- * closed. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: another version, or no request.
+ * exeatd's side. The view points into out. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: another version, or no request.
+ * Looking at a request leaves it there, and takes none of its descriptors (r->fds is not set): of who may not ask nothing is held. Receiving it
+ * takes them, close-on-exec: they are the caller's, on ERR_BAD as well, r->n of them.
  */
+MUST_USE int attach_look_at_request(int fd, struct buf *out, struct attach_request *r);
 MUST_USE int attach_receive_request(int fd, struct buf *out, struct attach_request *r);
+/*
+ * Closes the descriptors of a request (patience_prepare has been called). False: some are no sockets and are left open, unless files of
+ * theirs may be closed as well: that waits for whoever serves the file system, without an end.
+ */
+MUST_USE bool attach_close_listeners(const struct attach_request *r, bool files);
 /* ERR_LIMIT: it does not fit into a packet; ERR_SYSTEM. */
 MUST_USE int attach_send_answer(int fd, const struct attach_answer *a);
 /* Appends the report. ERR_AGAIN: nothing is there yet; ERR_CLOSED; ERR_BAD: something else came. */

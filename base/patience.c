@@ -2,9 +2,11 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
-enum { EACH_MS = 50 };
+enum { EACH_MS = 5 };
 
 static void on_alarm(int number) {
     (void)number;
@@ -27,4 +29,13 @@ void patience_begin(void) {
 
 void patience_end(void) {
     set_timer(0);
+}
+
+void patience_close(int fd) {
+    const struct linger none = {0, 0};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+    /* Whoever still has it may have asked for it again. */
+    patience_begin();
+    close(fd);
+    patience_end();
 }

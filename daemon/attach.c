@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/rights.h"
 #include "broker/broker_messages.h"
 #include "daemon/attach_refusals.h"
@@ -28,6 +29,7 @@ enum {
     GUESTS_EXTRA = 1024, /* connections beyond the sandboxes that may be attached */
     GUESTS_SILENT = 128, /* of one user that have asked for nothing yet: a fraction of those */
     GROUPS_MAX = 1024,
+    BARRED_MAX = 64 << 10, /* bytes, four of each user */
     CA_MAX = 64 << 10,
     REQUEST_ROOM = 512,
 };
@@ -65,18 +67,24 @@ struct attach {
     struct buf ca;
     struct bundle now, next; /* their views point into the texts that child keeps */
     struct attach_refusals refusals;
+    struct buf barred; /* uids of those whose descriptors could not be closed */
     uint64_t attached;
 };
 
 /* ---- who may ---- */
 
-/* Whoever controls exeat anyway may attach all that the policy has. */
+/* Whoever controls exeat anyway. */
+static bool is_trusted(const struct guest *g) {
+    return g->uid == 0 || g->uid == getuid();
+}
+
+/* The trusted may attach all that the policy has. */
 static bool is_permitted(const struct guest *g) {
     uint32_t groups[GROUPS_MAX];
     socklen_t size = sizeof groups;
     struct ucred who;
     socklen_t who_size = sizeof who;
-    if (g->uid == 0 || g->uid == getuid())
+    if (is_trusted(g))
         return true;
     size_t n = getsockopt(g->fd, SOL_SOCKET, SO_PEERGROUPS, groups, &size) == 0
                    ? size / sizeof *groups
@@ -109,15 +117,44 @@ static bool is_attached(const struct attach *a, struct view sandbox) {
     return false;
 }
 
-/* Why the request is refused, or NULL. */
-static const char *find_fault(const struct guest *g, const struct attach_request *r) {
+static bool is_barred(const struct guest *g) {
+    struct reader r = reader_of(buf_view(&g->owner->barred));
+    while (r.rest.n > 0)
+        if (read_u32(&r) == g->uid)
+            return true;
+    return false;
+}
+
+/* Each of his requests would leave more of them open. */
+static void bar(const struct guest *g) {
+    log_warn("uid %u sent descriptors that are no sockets: they stay open, and this user attaches "
+             "nothing more",
+             g->uid);
+    if (!is_barred(g))
+        buf_put_u32(&g->owner->barred, g->uid);
+}
+
+/* Why whoever asks is refused, whatever came along, or NULL. */
+static const char *find_fault_of_user(struct guest *g, struct view sandbox) {
     const struct attach *a = g->owner;
+    /* What is no name stays out of the log: it is any bytes. */
+    if (!name_is_good(sandbox) || view_cstr(sandbox, g->sandbox, sizeof g->sandbox) != 0)
+        return "no sandbox has such a name";
     if (a->front.home == 0 || front_is_elsewhere(&a->front, g->fd))
         return "from another network namespace than exeatd's nobody attaches: no sandbox makes "
                "another one";
     if (!is_permitted(g))
         return "this user may not attach this sandbox: the configuration's `attach` names who may "
                "attach what";
+    if (is_barred(g))
+        return "this user sent what is no socket in an earlier request, and attaches nothing until "
+               "exeatd's process attach begins anew";
+    return NULL;
+}
+
+/* Why the request is refused, or NULL. */
+static const char *find_fault(const struct guest *g, const struct attach_request *r) {
+    const struct attach *a = g->owner;
     if (attach_request_fault(r))
         return attach_request_fault(r);
     if (is_attached(a, r->sandbox))
@@ -181,7 +218,7 @@ static void guest_free(struct guest *g) {
         event_free(g->readable);
     if (g->timer)
         event_free(g->timer);
-    close(g->fd);
+    patience_close(g->fd);
     buf_free(&g->issued);
     free(g);
 }
@@ -298,7 +335,9 @@ static void judge(struct guest *g, struct view report) {
 static void take_report(struct guest *g) {
     struct buf report;
     buf_init(&report, ATTACH_REPORT_MAX);
+    patience_begin();
     int result = attach_receive_report(g->fd, &report);
+    patience_end();
     if (result == 0)
         judge(g, buf_view(&report));
     else if (result != ERR_AGAIN)
@@ -338,29 +377,44 @@ static void ask_parent(struct guest *g, struct attach_request *r) {
         channel_send_fd(parent, ROLE_LANE_LISTENER, g->id, 0, view_of(&r->kinds[i], 1), r->fds[i]);
 }
 
-static void take_request(struct guest *g) {
+static const char malformed[] = "the request is malformed, or of another version of exeat";
+
+static void ask_for_lane(struct guest *g, struct attach_request *r) {
+    g->id = new_id(g->owner);
+    g->state = GUEST_ASKED;
+    arm(g, SERVE_SECONDS);
+    ask_parent(g, r);
+}
+
+/* Of somebody who may attach the sandbox. */
+static void take_listeners(struct guest *g) {
     struct attach_request r;
     struct buf text;
     buf_init(&text, REQUEST_ROOM);
     int result = attach_receive_request(g->fd, &text, &r);
-    const char *fault = "the request is malformed, or of another version of exeat";
-    /* What is no name stays out of the log: it is any bytes. */
-    if (result == 0)
-        fault = name_is_good(r.sandbox) && view_cstr(r.sandbox, g->sandbox, sizeof g->sandbox) == 0
-                    ? find_fault(g, &r)
-                    : "no sandbox has such a name";
+    const char *fault = result == 0 ? find_fault(g, &r) : malformed;
     if (!fault) {
-        g->id = new_id(g->owner);
-        g->state = GUEST_ASKED;
-        arm(g, SERVE_SECONDS);
-        ask_parent(g, &r);
-    } else if (result == ERR_CLOSED) {
-        guest_free(g);
-    } else if (result != ERR_AGAIN) {
-        for (size_t i = 0; result == 0 && i < r.n; i++)
-            close(r.fds[i]);
+        ask_for_lane(g, &r);
+    } else {
+        if (!attach_close_listeners(&r, is_trusted(g)))
+            bar(g);
         guest_refuse(g, result == 0 ? ERR_DENIED : result, fault);
     }
+    buf_free(&text);
+}
+
+static void take_request(struct guest *g) {
+    struct attach_request r;
+    struct buf text;
+    buf_init(&text, REQUEST_ROOM);
+    int result = attach_look_at_request(g->fd, &text, &r);
+    const char *fault = result == 0 ? find_fault_of_user(g, r.sandbox) : malformed;
+    if (!fault)
+        take_listeners(g);
+    else if (result == ERR_CLOSED)
+        guest_free(g);
+    else if (result != ERR_AGAIN)
+        guest_refuse(g, result == 0 ? ERR_DENIED : result, fault);
     buf_free(&text);
 }
 
@@ -558,6 +612,7 @@ struct attach *attach_new(struct loop *l, const struct role_args *args) {
     if (!a)
         return NULL;
     buf_init(&a->ca, 2 * CA_MAX);
+    buf_init(&a->barred, BARRED_MAX);
     a->refusals.audit = &a->front.audit;
     if (!front_init(&a->front, l, args, "attach", &front_ops, &ops)) {
         attach_free(a);
@@ -578,6 +633,7 @@ void attach_free(struct attach *a) {
     }
     front_free(&a->front);
     buf_free(&a->ca);
+    buf_free(&a->barred);
     free(a);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/attached.h"
 
 #include "base/log.h"
+#include "base/patience.h"
 #include "daemon/lanes.h"
 #include "daemon/parent.h"
 #include "daemon/process.h"
@@ -90,8 +91,11 @@ int attached_listener(struct process *attach, struct message *m) {
         (l && l->awaited == 0))
         return ERR_BAD;
     /* It was refused, or has ended meanwhile. */
-    if (!l)
+    if (!l) {
+        patience_close(m->fd);
+        m->fd = -1;
         return 0;
+    }
     l->listeners[l->n_listeners++] = (struct listener){.way = (enum way_in)way, .fd = m->fd};
     m->fd = -1;
     if (--l->awaited == 0)

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/rights.h"
 #include "daemon/control_messages.h"
 #include "daemon/front.h"
@@ -216,7 +217,7 @@ static void turn_away(int fd, int code, struct view text) {
         log_debug("a client that was turned away did not listen");
     buf_free(&b);
     front_drain(fd);
-    close(fd);
+    patience_close(fd);
 }
 
 static bool is_permitted(const struct control *c, uint32_t uid) {

@@ -1,6 +1,7 @@
 #include "daemon/front.h"
 
 #include "base/log.h"
+#include "base/patience.h"
 #include "base/peer.h"
 #include "broker/broker_messages.h"
 
@@ -51,11 +52,15 @@ bool front_is_elsewhere(const struct front *f, int fd) {
 }
 
 void front_drain(int fd) {
-    enum { PACKETS_MAX = 64 };
+    enum { PACKETS_MAX = 64, DRAIN_MS = 10 };
     uint8_t rest[4096];
-    /* Descriptors in them have nowhere to go, and are closed by the kernel. */
+    uint64_t until = clock_mono() + DRAIN_MS * UINT64_C(1000000);
+    patience_begin();
+    /* Descriptors in them have nowhere to go, and are closed by the kernel, which may wait. */
     for (int i = 0; i < PACKETS_MAX && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
-        continue;
+        if (clock_mono() > until)
+            break;
+    patience_end();
 }
 
 /* ---- broker ---- */
@@ -134,7 +139,7 @@ bool front_init(struct front *f, struct loop *l, const struct role_args *args, c
     if (evutil_make_socket_nonblocking(LISTENER_FD) == 0)
         f->listener = event_new(loop_base(l), LISTENER_FD, EV_READ | EV_PERSIST, on_accept, f);
     f->rested = event_new(loop_base(l), -1, 0, on_rested, f);
-    return f->child && f->listener && f->rested;
+    return f->child && f->listener && f->rested && patience_prepare() == 0;
 }
 
 void front_free(struct front *f) {

@@ -53,7 +53,7 @@ bool lanes_serves(const struct lane *l, struct view sandbox) {
 
 static void close_listeners(struct lane *l) {
     for (size_t i = 0; i < l->n_listeners; i++)
-        close(l->listeners[i].fd);
+        patience_close(l->listeners[i].fd);
     l->n_listeners = 0;
 }
 

@@ -9,11 +9,13 @@ import socket
 import struct
 import subprocess
 import time
+import traceback
 
 from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
                        receive, report, request, send)
+from fuse_file import FuseFile
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
-from place import Report, basic, need_root, read_all, wait_for
+from place import Report, Skip, basic, need_root, read_all, wait_for
 
 NOBODY, SOMEBODY = 65534, 65533
 CONFIG = """
@@ -508,6 +510,104 @@ def who_makes_closing_wait_keeps_nobody_waiting(place):
             assert "did not answer generation" not in place.log()
 
 
+def full_connection():
+    """Over which nothing more can be sent, as nobody reads, and whose closing waits for that; and the other end."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        full = socket.socket()
+        full.connect(listener.getsockname())
+        other, _ = listener.accept()
+    full.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 10000))
+    full.setblocking(False)
+    try:
+        while True:
+            full.send(b"x" * 65536)
+    except BlockingIOError:
+        return full, other
+
+
+def as_user(uid, function):
+    """A process of the user that keeps what function made until it is ended."""
+    out, into = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            kept = function()
+            os.write(into, b"+" if kept else b"-")
+            time.sleep(60)
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    os.close(into)
+    with open(out, "rb") as f:
+        assert f.read(1) == b"+"
+    return pid
+
+
+def end(pid):
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def who_leaves_the_closing_to_us_keeps_nobody_waiting(place):
+    """Of what he sends along nobody else has a copy when it is closed, by attach or by the kernel for it."""
+    attach, path = role(place, "attach"), place.path("attach.sock")
+
+    def knock(packets):
+        stream = connect(path)
+        sent = [full_connection() for _ in packets]
+        for packet, (full, _) in zip(packets, sent):
+            send(stream, packet, [full])
+            full.close()
+        return stream, sent
+
+    for uid in (SOMEBODY, NOBODY):
+        for packets in ([request("a", [EXPLICIT])], [b"\xff" * 200], [request("a", [EXPLICIT])] * 3):
+            os.kill(attach, signal.SIGSTOP)
+            try:
+                pid = as_user(uid, lambda: knock(packets))
+            finally:
+                os.kill(attach, signal.SIGCONT)
+            quick_for_others(place)
+            end(pid)
+    assert role(place, "attach") == attach and "did not answer generation" not in place.log()
+
+
+def who_sends_a_file_that_cannot_be_closed_keeps_nobody_waiting(place):
+    """Its file system is a program of the user's, for which closing waits, whatever signals come."""
+    if not os.access("/dev/fuse", os.W_OK):
+        raise Skip("no /dev/fuse")
+    attach, path = role(place, "attach"), place.path("attach.sock")
+
+    def knock():
+        stream, file = connect(path), FuseFile()
+        send(stream, request("a", [EXPLICIT]), [file])
+        send(stream, request("a", [EXPLICIT]), [file])
+        file.close()
+        return stream, file
+
+    for uid in (SOMEBODY, NOBODY):
+        os.kill(attach, signal.SIGSTOP)
+        try:
+            pid = as_user(uid, knock)
+        finally:
+            os.kill(attach, signal.SIGCONT)
+        try:
+            quick_for_others(place)
+        finally:
+            end(pid)
+    worked, said = in_child(lambda: refusal(lambda: Attached(place, "a")), NOBODY)
+    assert worked and "no socket in an earlier request" in said, said
+    assert role(place, "attach") == attach and attach_and_ask(place, "a") == 200
+    assert "uid %d sent descriptors that are no sockets" % NOBODY in place.log(), place.log()
+
+
 def who_has_every_write_told_makes_nobody_busy(place):
     """Told by the queue of errors, which is read by nobody."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -830,7 +930,7 @@ def main():
              getattr(f, "__code__", None) and f.__code__.co_varnames[:f.__code__.co_argcount] == ("place",) and
              f not in (status,)]
     apart = [who_is_suspended_is_so_when_attached_again, who_does_not_answer_a_probe_is_served_no_more,
-             who_asks_without_end_does_not_fill_the_log]
+             who_asks_without_end_does_not_fill_the_log, who_sends_a_file_that_cannot_be_closed_keeps_nobody_waiting]
     report.run_in(attach_place, [t for t in tests if t not in apart])
     for test in apart:
         report.run_in(attach_place, [test])

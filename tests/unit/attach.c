@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/attach.h"
+#include "base/patience.h"
 #include "daemon/attach_request.h"
 
 #include <errno.h>
@@ -86,7 +87,7 @@ static void send_raw(int fd, struct view bytes, size_t n) {
     if (n > 0) {
         int *at = (int *)(void *)CMSG_DATA(&control.header);
         for (size_t i = 0; i < n; i++)
-            at[i] = 0;
+            at[i] = fd;
         control.header.cmsg_level = SOL_SOCKET;
         control.header.cmsg_type = SCM_RIGHTS;
         control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
@@ -121,11 +122,50 @@ static void a_malformed_request_is_refused_and_no_descriptor_stays(void **state)
         int before = lowest_free();
         send_raw(fds[0], cases[i].bytes, cases[i].fds);
         assert_int_equal(attach_receive_request(fds[1], &b, &got), ERR_BAD);
+        assert_true(attach_close_listeners(&got, false));
         assert_int_equal(lowest_free(), before);
         buf_free(&b);
         close(fds[0]);
         close(fds[1]);
     }
+}
+
+static void looking_at_a_request_takes_none_of_its_descriptors(void **state) {
+    (void)state;
+    struct attach_request got;
+    struct buf b;
+    int fds[2];
+    pair(fds);
+    buf_init(&b, 1024);
+    send_raw(fds[0], VIEW("\2\0\0\0\1a\1\1"), 1);
+    int before = lowest_free();
+    for (int i = 0; i < 2; i++) {
+        buf_reset(&b);
+        assert_int_equal(attach_look_at_request(fds[1], &b, &got), 0);
+        assert_true(view_equal(got.sandbox, VIEW("a")));
+        assert_int_equal(lowest_free(), before);
+    }
+    buf_reset(&b);
+    assert_int_equal(attach_receive_request(fds[1], &b, &got), 0);
+    assert_true(is_open(got.fds[0]));
+    assert_true(attach_close_listeners(&got, false));
+    assert_int_equal(lowest_free(), before);
+    buf_free(&b);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void what_is_no_socket_is_not_closed(void **state) {
+    (void)state;
+    int fds[2], file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pair(fds);
+    const struct attach_request r = {.n = 2, .fds = {file, fds[0]}};
+    assert_false(attach_close_listeners(&r, false));
+    assert_true(is_open(file) && !is_open(fds[0]));
+    const struct attach_request of_trusted = {.n = 1, .fds = {file}};
+    assert_true(attach_close_listeners(&of_trusted, true));
+    assert_true(!is_open(file));
+    close(fds[1]);
 }
 
 static void the_end_of_the_connection_is_no_request(void **state) {
@@ -223,10 +263,14 @@ static void rights_go_by_user_or_group_and_by_name(void **state) {
 }
 
 int main(void) {
+    if (patience_prepare() != 0)
+        return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_request_arrives_with_its_listeners_in_order),
         cmocka_unit_test(a_request_that_does_not_fit_is_not_sent),
         cmocka_unit_test(a_malformed_request_is_refused_and_no_descriptor_stays),
+        cmocka_unit_test(looking_at_a_request_takes_none_of_its_descriptors),
+        cmocka_unit_test(what_is_no_socket_is_not_closed),
         cmocka_unit_test(the_end_of_the_connection_is_no_request),
         cmocka_unit_test(an_answer_arrives_whole),
         cmocka_unit_test(a_report_arrives_whole_and_an_ask_is_one_byte),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -38,6 +39,41 @@ static void accepting_ends_again_and_again(void **state) {
     close(fd);
 }
 
+/* Both ends of a connection over which nothing more can be sent, as nobody reads. */
+static void full_connection(int fds[2]) {
+    static const char much[1 << 16];
+    const struct linger long_time = {1, 3600};
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&at, &size), 0);
+    fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fds[0], (struct sockaddr *)&at, size), 0);
+    fds[1] = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_int_equal(setsockopt(fds[0], SOL_SOCKET, SO_LINGER, &long_time, sizeof long_time), 0);
+    while (send(fds[0], much, sizeof much, MSG_DONTWAIT) > 0)
+        continue;
+    close(listener);
+}
+
+static void closing_waits_for_nobody(void **state) {
+    (void)state;
+    int fds[2];
+    time_t begun = time(NULL);
+    full_connection(fds);
+    patience_close(fds[0]);
+    close(fds[1]);
+    full_connection(fds);
+    /* As if somebody else had asked for it again meanwhile. */
+    patience_begin();
+    close(fds[0]);
+    patience_end();
+    close(fds[1]);
+    assert_true(time(NULL) - begun < 30);
+}
+
 static void nothing_is_ended_afterwards(void **state) {
     (void)state;
     struct timespec longer = {0, 200 * 1000 * 1000};
@@ -49,6 +85,7 @@ static void nothing_is_ended_afterwards(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepting_ends_again_and_again),
+        cmocka_unit_test(closing_waits_for_nobody),
         cmocka_unit_test(nothing_is_ended_afterwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

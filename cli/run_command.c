@@ -134,30 +134,30 @@ static void put_path(const char *path, struct buf *out) {
 }
 
 /* Sockets of the host, and where exeat keeps what it has. */
-static int find_hidden(const char *directory, struct buf *out) {
+static int find_hidden(const char *directory, struct run_options *o) {
     char own[PATH_MAX];
-    put_path(directory, out);
-    put_path("/etc/exeat", out);
-    put_path("/var/lib/exeat", out);
+    put_path(directory, &o->hidden);
+    put_path("/etc/exeat", &o->hidden);
+    put_path("/var/lib/exeat", &o->hidden);
     if (find_own(".", own))
-        put_path(own, out);
-    int result = host_sockets(out);
+        put_path(own, &o->hidden);
+    int result = host_sockets(&o->sockets, &o->hidden);
     return result == 0 ? 0 : run_say("the sockets of this system: %s", err_text(result));
 }
 
 /* Without links in them, as those of --bind are. What does not exist stays as it is. */
-static int resolve_hidden(struct run_options *o) {
+static int resolve_hidden(struct buf *paths) {
     char real[PATH_MAX];
     struct buf resolved;
     buf_init(&resolved, RUN_HIDDEN_MAX);
-    struct view rest = buf_view(&o->hidden);
+    struct view rest = buf_view(paths);
     while (rest.n > 0) {
         const char *path = (const char *)view_cut(&rest, 0).p;
         put_path(realpath(path, real) ? real : path, &resolved);
     }
-    buf_free(&o->hidden);
-    o->hidden = resolved;
-    return buf_ok(&o->hidden) ? 0 : run_say("there is too much to be hidden");
+    buf_free(paths);
+    *paths = resolved;
+    return buf_ok(paths) ? 0 : run_say("there is too much to be hidden");
 }
 
 /* Those that begin later would have their keys in it. */
@@ -353,11 +353,12 @@ static int run_unenforced(struct server *s, const struct run_options *o, int *st
 static int run_sandboxed(struct server *s, struct run_options *o, int *status) {
     struct launch l;
     s->port = RUN_PROXY_PORT;
-    if (find_hidden(s->directory, &o->hidden) != 0 || resolve_hidden(o) != 0 ||
-        check_binds(o, s->directory) != 0 || keep_read_only(&o->plan, o->policy) != 0 ||
-        keep_read_only(&o->plan, o->settings) != 0)
+    if (find_hidden(s->directory, o) != 0 || resolve_hidden(&o->hidden) != 0 ||
+        resolve_hidden(&o->sockets) != 0 || check_binds(o, s->directory) != 0 ||
+        keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
+    o->plan.sockets = buf_view(&o->sockets);
     nss_place_make(&s->nss);
     return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;
 }
@@ -396,5 +397,6 @@ int command_run(const struct cli *cli, int argc, char **argv) {
     if (server_end(&s, &o) != 0)
         result = -1;
     buf_free(&o.hidden);
+    buf_free(&o.sockets);
     return result == 0 ? end_as(status) : RUN_FAILED;
 }

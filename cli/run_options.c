@@ -170,6 +170,7 @@ int run_options_read(int argc, char **argv, struct run_options *o) {
     static char folder[PATH_MAX];
     *o = (struct run_options){.sandbox = NULL};
     buf_init(&o->hidden, RUN_HIDDEN_MAX);
+    buf_init(&o->sockets, RUN_HIDDEN_MAX);
     int i = 0;
     while (i < argc && strcmp(argv[i], "--") != 0) {
         int taken = take_option(o, argc - i, argv + i);

@@ -25,6 +25,7 @@ struct run_options {
     size_t n_secrets;
     bool unenforced;      /* no sandbox */
     struct buf hidden;    /* of --hide, as run_plan.hidden */
+    struct buf sockets;   /* as run_plan.sockets */
     struct run_plan plan; /* paths and the command; without what is hidden */
 };
 

@@ -126,12 +126,32 @@ static int hide(const char *path) {
     return result == 0 || errno == ENOENT ? 0 : cannot_hide(path);
 }
 
-static int hide_all(const struct run_plan *plan) {
-    struct view rest = plan->hidden;
-    while (rest.n > 0)
-        if (hide((const char *)view_cut(&rest, 0).p) != 0)
+/* Other users may have chosen the path, and what it leads to may change: it is the socket that was looked at which is covered. */
+static int hide_socket(const char *path) {
+    char at[64];
+    struct stat st;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENAMETOOLONG ? cannot_hide(path) : 0;
+    snprintf(at, sizeof at, "/proc/self/fd/%d", fd);
+    int result = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode)
+                     ? mount("/dev/null", at, NULL, MS_BIND, NULL)
+                     : 0;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return result == 0 || why == ENOENT ? 0 : cannot_hide(path);
+}
+
+static int hide_each(struct view paths, int (*hide_one)(const char *path)) {
+    while (paths.n > 0)
+        if (hide_one((const char *)view_cut(&paths, 0).p) != 0)
             return -1;
     return 0;
+}
+
+static int hide_all(const struct run_plan *plan) {
+    return hide_each(plan->hidden, hide) == 0 ? hide_each(plan->sockets, hide_socket) : -1;
 }
 
 /* ---- --ro and --bind ---- */
@@ -149,17 +169,25 @@ static int narrow(const struct run_plan *plan) {
     return 0;
 }
 
+static int hide_in_bind(const struct run_bind *bind, struct view paths,
+                        int (*hide_one)(const char *path)) {
+    char place[RUN_PLACE_MAX];
+    while (paths.n > 0)
+        if (run_bind_place(bind, (const char *)view_cut(&paths, 0).p, place) &&
+            hide_one(place) != 0)
+            return -1;
+    return 0;
+}
+
 /* What is hidden or read-only inside of what a bind shows is so there too. */
 static int cover_in_bind(const struct run_plan *plan, const struct run_bind *bind) {
     char place[RUN_PLACE_MAX];
-    struct view rest = plan->hidden;
     for (size_t i = 0; i < plan->n_read_only; i++)
         if (run_bind_place(bind, plan->read_only[i], place) && narrow_at(place) != 0)
             return -1;
-    while (rest.n > 0)
-        if (run_bind_place(bind, (const char *)view_cut(&rest, 0).p, place) && hide(place) != 0)
-            return -1;
-    return 0;
+    return hide_in_bind(bind, plan->hidden, hide) == 0
+               ? hide_in_bind(bind, plan->sockets, hide_socket)
+               : -1;
 }
 
 static int keep_binds(const struct run_plan *plan, int fds[]) {

@@ -174,20 +174,20 @@ static void put_neighbours(size_t begin, struct buf *out) {
     buf_free(&folders);
 }
 
-int host_sockets(struct buf *out) {
+int host_sockets(struct buf *bound, struct buf *named) {
     const char *home = getenv("HOME");
     struct buf relative;
-    size_t begin = buf_len(out);
+    size_t begin = buf_len(bound);
     buf_init(&relative, TABLE_MAX);
-    int result = read_table(out, &relative);
-    put_relative(buf_view(&relative), out);
-    put_neighbours(begin, out);
+    int result = read_table(bound, &relative);
+    put_relative(buf_view(&relative), bound);
+    put_neighbours(begin, bound);
     buf_free(&relative);
     for (size_t i = 0; host_socket_variables[i]; i++)
-        host_sockets_named(view_str(getenv(host_socket_variables[i])), out);
+        host_sockets_named(view_str(getenv(host_socket_variables[i])), named);
     for (size_t i = 0; home && home[0] == '/' && i < sizeof well_known / sizeof *well_known; i++) {
-        buf_printf(out, "%s/%s", home, well_known[i]);
-        buf_put_u8(out, 0);
+        buf_printf(named, "%s/%s", home, well_known[i]);
+        buf_put_u8(named, 0);
     }
-    return result == 0 && !buf_ok(out) ? ERR_LIMIT : result;
+    return result == 0 && !(buf_ok(bound) && buf_ok(named)) ? ERR_LIMIT : result;
 }

@@ -8,12 +8,13 @@
 #include "base/bytes.h"
 
 /*
- * Appends the absolute path, with a NUL, of each socket that is bound in this network namespace, of
- * every other socket in the folders of those, of each that an environment variable names, and of those
- * that well-known agents have below the home directory. Some may not exist. What was bound by a name
- * without its folder is found in the folders that processes are in. ERR_SYSTEM, ERR_LIMIT.
+ * Appends absolute paths, each with a NUL. To bound: of each socket that is bound in this network namespace, and of
+ * every other socket in the folders of those; what was bound by a name without its folder is found in the folders that processes are
+ * in. These names are whatever any user of this machine has made of them: some may be of nothing, or of what is no socket. To named: of each that an
+ * environment variable names, and of those that well-known agents have below the home directory; some may not exist. Both may be
+ * the same buffer. ERR_SYSTEM, ERR_LIMIT.
  */
-MUST_USE int host_sockets(struct buf *out);
+MUST_USE int host_sockets(struct buf *bound, struct buf *named);
 /* Of one text: lines of /proc/net/unix; relative gets the names that are no absolute paths. Pure. */
 void host_sockets_read(struct view text, struct buf *out, struct buf *relative);
 /* Of one variable's value: a path, or a list of addresses such as "unix:path=/a,guid=1;unix:///b". Pure. */

@@ -25,6 +25,7 @@ struct run_plan {
     const char *folder; /* the working directory */
     struct view
         hidden; /* paths, each with a NUL: files and folders that the command does not have */
+    struct view sockets; /* the same of sockets: what else is at these paths it has */
     const char *read_only[RUN_PATHS_MAX]; /* "/": everything */
     size_t n_read_only;
     struct run_bind

@@ -116,7 +116,7 @@ void probe_known_sockets(struct buf *out) {
         buf_put_u8(out, 0);
     }
     /* A table that cannot be read names nobody; what is known stands above all the same. */
-    int result = host_sockets(out);
+    int result = host_sockets(out, out);
     (void)result;
 }
 

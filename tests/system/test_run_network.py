@@ -414,6 +414,22 @@ input()
     shutil.rmtree(folder)
 
 
+def names_of_sockets_hide_nothing_but_sockets(scene):
+    """Any user can bind any name: one with a line of the kernel's table in it, or that of a file which is in the place of a socket now."""
+    told, replaced, folder = (scene.write(name, "mine") for name in ("told", "replaced.file", "folder.file"))
+    line = "\n0: 2 0 10000 1 1 9 "
+    with socket.socket(socket.AF_UNIX) as of_file, socket.socket(socket.AF_UNIX) as of_folder, socket.socket(socket.AF_UNIX) as bound:
+        of_file.bind("\0%d%s%s" % (os.getpid(), line, told))
+        of_folder.bind("\0%d%s%s" % (os.getpid(), line, scene.home))
+        bound.bind(scene.file("replaced"))
+        os.rename(replaced, scene.file("replaced"))
+        os.rename(folder, os.path.join(scene.home, "folder"))
+        paths = [told, scene.file("replaced"), os.path.join(scene.home, "folder")]
+        assert scene.output("cat", *paths) == "mine" * 3
+    for path in paths:
+        os.unlink(path)
+
+
 def variables_that_name_agents_are_gone(scene):
     names = ["SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "DISPLAY", "WAYLAND_DISPLAY", "DOCKER_HOST", "TMUX", "EXEAT_CONFIG"]
     text = scene.output("env", env={n: "/nowhere" for n in names})

@@ -77,7 +77,7 @@ static void is_found(const char *folder, const char *name) {
     struct buf out;
     int n = snprintf(path, sizeof path, "%s%s", folder, name);
     buf_init(&out, 1 << 20);
-    assert_int_equal(host_sockets(&out), 0);
+    assert_int_equal(host_sockets(&out, &out), 0);
     assert_true(view_search(buf_view(&out), view_of(path, (size_t)n + 1)) < buf_len(&out));
     buf_free(&out);
 }

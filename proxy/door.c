@@ -135,6 +135,8 @@ static bool let_in(const struct entrance *at, int listener) {
     }
     enum admitted admitted = at->admission ? admission_judge(at->admission, &who) : ADMITTED;
     struct client *c = client_new(d->proxy, fd, way, peer, meant);
+    if (c)
+        c->wire.is_unix = a.any.sa_family == AF_UNIX;
     if (c && admitted != ADMITTED)
         intake_admit(c, admitted);
     return true;

@@ -1,5 +1,7 @@
 #include "proxy/wire.h"
 
+#include "base/patience.h"
+
 #include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -26,7 +28,10 @@ void wire_free(struct wire *w, bool reset) {
     struct linger at_once = {1, 0};
     if (reset)
         setsockopt(w->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
-    close(w->fd);
+    if (w->is_unix)
+        patience_close(w->fd);
+    else
+        close(w->fd);
 }
 
 /* ---- reading ---- */
@@ -78,7 +83,11 @@ static enum wire_result read_tls(struct wire *w, uint8_t *p, size_t size, size_t
 
 enum wire_result wire_read(struct wire *w, uint8_t *p, size_t size, size_t *n) {
     *n = 0;
+    if (w->is_unix)
+        patience_begin();
     enum wire_result result = w->tls ? read_tls(w, p, size, n) : read_clear(w, p, size, n);
+    if (w->is_unix)
+        patience_end();
     if (result == WIRE_END)
         w->ended = true;
     return result;

@@ -24,6 +24,7 @@ struct wire {
     bool inside;        /* bytes may wait inside TLS that no event will tell of */
     bool read_on_write; /* TLS must write before it can read on */
     bool ended;         /* WIRE_END was seen */
+    bool is_unix;       /* descriptors may come along, which the kernel closes for us */
 };
 
 /* Takes over fd, a non-blocking socket. most: bytes that may be gathered. ERR_MEMORY (fd is closed). */

@@ -579,6 +579,31 @@ def who_leaves_the_closing_to_us_keeps_nobody_waiting(place):
     assert role(place, "attach") == attach and "did not answer generation" not in place.log()
 
 
+def who_sends_descriptors_to_a_unix_listener_keeps_nobody_waiting(place):
+    """The proxy takes none, so that the kernel closes them for it: as it reads, and as it closes what it has not read."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("\0exeat-test-lane-%d" % os.getpid())
+        listener.listen()
+        stream, _ = attach_with(place, "a", (EXPLICIT,), [listener])
+        with stream:
+            report(stream)
+            proxy = place.pids()[("proxy", lane_of(place, "a"))]
+            for packets in ([b"GET http://echo.exeat.internal/ HTTP/1.1\r\n"], [b"\0" * 64] * 40):
+                client, kept = socket.socket(socket.AF_UNIX), []
+                os.kill(proxy, signal.SIGSTOP)
+                client.connect(listener.getsockname())
+                for packet in packets:
+                    full, other = full_connection()
+                    send(client, packet, [full])
+                    full.close()
+                    kept.append(other)
+                os.kill(proxy, signal.SIGCONT)
+                quick_for_others(place)
+                for each in kept + [client]:
+                    each.close()
+            assert place.pids()[("proxy", lane_of(place, "a"))] == proxy and "did not answer generation" not in place.log()
+
+
 def who_sends_a_file_that_cannot_be_closed_keeps_nobody_waiting(place):
     """Its file system is a program of the user's, for which closing waits, whatever signals come."""
     if not os.access("/dev/fuse", os.W_OK):

@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RULE_MAX = 1024 };
+enum {
+    RULE_MAX = 1024,
+    LOGGED_A_SECOND = 50,
+    LOGGED_BYTES = 68, /* the longest header of IPv4, and UDP's */
+};
 
 static const struct nft_chain_info chains[NFT_CHAINS] = {
     [NFT_SPOOFED] = {"inet", "spoofed", "filter", "prerouting", "raw", -300},
@@ -232,7 +236,7 @@ struct packets {
 typedef void rule_writer(struct maker *m, const struct packets *p);
 
 static bool is_wanted(const struct config_listener *l) {
-    return l->place == PLACE_INTERNET &&
+    return l->place == PLACE_INTERNET && l->way != WAY_LOGGED &&
            (l->interface[0] || view_starts(l->admit, VIEW("source=")));
 }
 
@@ -453,6 +457,24 @@ static void write_refusals(struct maker *m, enum nft_chain chain, const struct p
     end_refusing(m, false);
 }
 
+/* Before they are refused; the rest of so many in a second is refused unseen. */
+static void write_logged(struct maker *m, const struct packets *p) {
+    char text[64];
+    if (!p->of->nflog)
+        return;
+    begin_from(m, NFT_REFUSED, p);
+    put_meta(m, "l4proto", "udp");
+    snprintf(text, sizeof text, "limit rate %d/second burst 5 packets", LOGGED_A_SECOND);
+    put(m,
+        json_pack("{s:{s:i,s:i,s:s}}", "limit", "rate", LOGGED_A_SECOND, "burst", 5, "per",
+                  "second"),
+        text);
+    snprintf(text, sizeof text, "log group %u snaplen %d", p->of->nflog, LOGGED_BYTES);
+    put(m, json_pack("{s:{s:i,s:i}}", "log", "group", (int)p->of->nflog, "snaplen", LOGGED_BYTES),
+        text);
+    end(m);
+}
+
 static void write_refused(struct maker *m, const struct packets *p) {
     write_refusals(m, NFT_REFUSED, p);
 }
@@ -481,9 +503,9 @@ static const struct config_listener *find_unreachable(const struct config *c) {
 int nft_rules_make(const struct config *c, struct nft_rules *out,
                    const struct config_listener **bad) {
     static rule_writer *const writers[] = {
-        write_source,  write_spoofed,     write_left,        write_names,   write_connections,
-        write_arrived, write_diverted,    write_let_through, write_refused, write_kept_answers,
-        write_kept,    write_port_source, write_port};
+        write_source,       write_spoofed,  write_left,        write_names,  write_connections,
+        write_arrived,      write_diverted, write_let_through, write_logged, write_refused,
+        write_kept_answers, write_kept,     write_port_source, write_port};
     struct maker m = {.rules = out};
     *out = (struct nft_rules){.last = &out->first};
     *bad = find_unreachable(c);

@@ -58,7 +58,7 @@ const char *attach_request_fault(const struct attach_request *r) {
     if (r->n == 0)
         return "there is no listening socket in the request";
     for (size_t i = 0; i < r->n; i++) {
-        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_LAST)
+        if (r->kinds[i] < WAY_EXPLICIT || r->kinds[i] > WAY_LAST_ATTACHED)
             return "this exeatd serves no listeners of such a kind";
         if (!is_listener(r->fds[i], r->kinds[i]))
             return "a descriptor in the request is no listening socket of the kind that it is said "

@@ -87,8 +87,8 @@ int attached_listener(struct process *attach, struct message *m) {
     struct lane *l = find(attach->parent, m->id);
     struct reader r = reader_of(m->body);
     uint8_t way = read_u8(&r);
-    if (!read_done(&r) || way < WAY_EXPLICIT || way > WAY_LAST || attach->role != ROLE_ATTACH ||
-        (l && l->awaited == 0))
+    if (!read_done(&r) || way < WAY_EXPLICIT || way > WAY_LAST_ATTACHED ||
+        attach->role != ROLE_ATTACH || (l && l->awaited == 0))
         return ERR_BAD;
     /* It was refused, or has ended meanwhile. */
     if (!l) {

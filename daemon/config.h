@@ -32,8 +32,9 @@ struct config_listener {
     char interface[INTERFACE_SIZE];      /* that it hears alone; empty: all */
     char port_of_bridge[INTERFACE_SIZE]; /* where its sandbox is at the interface; or empty */
     bool tproxy;                         /* transparent: led here by TPROXY, not by REDIRECT */
-    struct view admit;                   /* whom it lets in (policy/admission.h) */
-    uint32_t lane;                       /* id of its lane */
+    uint16_t nflog;    /* group that refused datagrams of its sandbox are logged to; 0: none */
+    struct view admit; /* whom it lets in (policy/admission.h) */
+    uint32_t lane;     /* id of its lane */
     struct position at;
     struct config_listener *next;
 };

@@ -153,6 +153,19 @@ static int read_tproxy(void *source, struct lexer *l, const struct token *at) {
     return 0;
 }
 
+static int read_nflog(void *source, struct lexer *l, const struct token *at) {
+    struct config_source *s = source;
+    uint64_t group;
+    if (s->listener->way != WAY_TRANSPARENT) {
+        errors_add(l->errors, at->at, "'nflog' is for 'listen transparent'");
+        return ERR_BAD;
+    }
+    if (lexer_number(l, "a group of nfnetlink_log", 1, UINT16_MAX, &group) != 0)
+        return ERR_BAD;
+    s->listener->nflog = (uint16_t)group;
+    return 0;
+}
+
 /* ---- where it listens ---- */
 
 static int read_tcp(struct lexer *l, struct config_listener *listener) {
@@ -200,8 +213,11 @@ static int read_where(struct config_source *s, struct lexer *l) {
 }
 
 bool config_same_place(const struct config_listener *a, const struct config_listener *b) {
-    if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP))
+    if ((a->way == WAY_DNS_UDP) != (b->way == WAY_DNS_UDP) ||
+        (a->way == WAY_LOGGED) != (b->way == WAY_LOGGED))
         return false;
+    if (a->way == WAY_LOGGED)
+        return a->nflog == b->nflog;
     if (a->place != b->place)
         return false;
     if (a->place == PLACE_UNIX)
@@ -235,15 +251,24 @@ static int add_listener(struct config_source *s, struct lexer *l) {
     return 0;
 }
 
-/* The same questions come by UDP. */
-static int add_udp(struct config_source *s, struct lexer *l) {
-    struct config_listener *udp = arena_alloc(&s->config->arena, sizeof *udp);
-    if (!udp)
+/* What a listener comes with: the same questions by UDP, what is logged of its sandbox. */
+static int add_second(struct config_source *s, struct lexer *l) {
+    const struct config_listener *first = s->listener;
+    if (first->way != WAY_DNS_TCP && first->nflog == 0)
+        return 0;
+    struct config_listener *second = arena_alloc(&s->config->arena, sizeof *second);
+    if (!second)
         return ERR_MEMORY;
-    *udp = *s->listener;
-    udp->way = WAY_DNS_UDP;
-    udp->next = NULL;
-    s->listener = udp;
+    *second = *first;
+    second->way = first->nflog ? WAY_LOGGED : WAY_DNS_UDP;
+    /* Rules have looked at what they log. */
+    if (first->nflog) {
+        second->interface[0] = second->port_of_bridge[0] = 0;
+        second->tproxy = false;
+        second->admit = VIEW("");
+    }
+    second->next = NULL;
+    s->listener = second;
     return add_listener(s, l);
 }
 
@@ -281,6 +306,12 @@ static int check_whole(const struct config_source *s, struct lexer *l, const str
                    "(the bridge) and 'source'");
         return ERR_BAD;
     }
+    if (s->listener->nflog && !s->listener->interface[0] && !has_sources) {
+        errors_add(
+            l->errors, at->at,
+            "'nflog' says where rules of nftables log to: that takes 'interface' or 'source'");
+        return ERR_BAD;
+    }
     if (has_sources && !may_arrive(s->listener)) {
         errors_add(l->errors, at->at, "no 'source' is of the address family of this listener");
         return ERR_BAD;
@@ -300,7 +331,8 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
                                              {"source", config_admit_sources, true},
                                              {"interface", config_interface, true},
                                              {"port", config_port, true},
-                                             {"tproxy", read_tproxy, true}};
+                                             {"tproxy", read_tproxy, true},
+                                             {"nflog", read_nflog, true}};
     struct config_source *s = source;
     s->who = NULL;
     s->listener = arena_alloc(&s->config->arena, sizeof *s->listener);
@@ -318,7 +350,7 @@ int config_listen(void *source, struct lexer *l, const struct token *at) {
     if (check_whole(s, l, at) != 0)
         return ERR_BAD;
     int result = add_listener(s, l);
-    return result == 0 && s->listener->way == WAY_DNS_TCP ? add_udp(s, l) : result;
+    return result == 0 ? add_second(s, l) : result;
 }
 
 /* ---- for the bundle ---- */
@@ -385,7 +417,7 @@ void config_put_own_addresses(const struct config *c, struct buf *out) {
     struct buf text;
     buf_init(&text, HOST_SIZE + 16);
     for (const struct config_listener *l = c->listeners; l; l = l->next) {
-        if (l->place != PLACE_INTERNET || l->way == WAY_DNS_UDP)
+        if (l->place != PLACE_INTERNET || l->way == WAY_DNS_UDP || l->way == WAY_LOGGED)
             continue;
         struct authority a = {.kind = HOST_ADDRESS, .address = l->address, .port = l->port};
         address_format(&l->address, a.host);

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "daemon/activated.h"
+#include "daemon/nflog.h"
 
 #include <errno.h>
 #include <linux/vm_sockets.h>
@@ -69,6 +70,10 @@ const char *listener_name(const struct config_listener *l, char *out, size_t siz
     char text[64];
     if (l->place == PLACE_UNIX) {
         snprintf(out, size, "%s", l->path);
+        return out;
+    }
+    if (l->way == WAY_LOGGED) {
+        snprintf(out, size, "nflog:%u", l->nflog);
         return out;
     }
     if (l->place == PLACE_VSOCK) {
@@ -203,6 +208,8 @@ static int open_address(const struct config_listener *l, struct buf *why) {
 }
 
 static int open_any(const struct config_listener *l, struct buf *why) {
+    if (l->way == WAY_LOGGED)
+        return nflog_open(l->nflog, why);
     return l->place == PLACE_UNIX ? open_unix(l->path, SOCK_STREAM, l->mode, why)
                                   : open_address(l, why);
 }

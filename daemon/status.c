@@ -69,8 +69,10 @@ static uint64_t courier_pid(const struct process *proxy) {
 
 /* A courier is its proxy's child, and lives and dies with it. */
 static void put_courier(const struct process *proxy, struct buf *out) {
-    if (proxy->role != ROLE_PROXY ||
-        (!strchr(proxy->ways, '0' + WAY_DNS_UDP) && !strchr(proxy->ways, '0' + WAY_UNREACHABLE)))
+    bool is_there = false;
+    for (const char *way = proxy->ways; *way; way++)
+        is_there = is_there || way_is_carried((enum way_in)(*way - '0'));
+    if (proxy->role != ROLE_PROXY || !is_there)
         return;
     buf_put_str(out, ",{");
     json_put_text(out, "role", view_str(role_name(ROLE_COURIER)));

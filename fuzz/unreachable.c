@@ -14,6 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         abort();
     if (result == 0 && (u.from.family != u.to.family || (u.to.family != 4 && u.to.family != 6)))
         abort();
+    if (unreachable_read_logged(view_of(data, size), &head) == 0 &&
+        (head.from.family != head.to.family || (head.to.family != 4 && head.to.family != 6)))
+        abort();
     /* The beginning tells the same, unless there were options, or nothing. */
     if (unreachable_read(view_of(data, part), &head) == 0 &&
         (result != 0 || memcmp(&u, &head, sizeof u) != 0))

@@ -1,5 +1,9 @@
 #include "http/unreachable.h"
 
+#include <linux/netfilter/nfnetlink_log.h>
+#include <linux/netlink.h>
+#include <string.h>
+
 enum {
     ICMP_HEAD = 8,
     IPV6_HEAD = 40,
@@ -62,4 +66,33 @@ int unreachable_read(struct view packet, struct unreachable *out) {
     bool whole = version_of(refused) == 6 && refused.n >= IPV6_HEAD;
     return says(packet, UNREACHABLE6, PORT6) ? read_refused(refused, 6, whole ? IPV6_HEAD : 0, out)
                                              : ERR_BAD;
+}
+
+/* The packet at its IP header, or nothing. */
+static struct view logged_packet(struct view attributes) {
+    struct nlattr a;
+    while (attributes.n >= sizeof a) {
+        memcpy(&a, attributes.p, sizeof a);
+        if (a.nla_len < sizeof a || a.nla_len > attributes.n)
+            break;
+        if (a.nla_type == NFULA_PAYLOAD)
+            return view_slice(attributes, sizeof a, a.nla_len);
+        attributes = view_skip(attributes, NLA_ALIGN(a.nla_len));
+    }
+    return (struct view){NULL, 0};
+}
+
+int unreachable_read_logged(struct view message, struct unreachable *out) {
+    const uint16_t kind = NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET;
+    struct nlmsghdr head;
+    if (message.n < sizeof head)
+        return ERR_BAD;
+    memcpy(&head, message.p, sizeof head);
+    if (head.nlmsg_type != kind || head.nlmsg_len > message.n)
+        return ERR_BAD;
+    struct view packet = logged_packet(
+        view_skip(view_head(message, head.nlmsg_len), sizeof head + sizeof(struct nfgenmsg)));
+    bool six = version_of(packet) == 6 && packet.n >= IPV6_HEAD;
+    return six ? read_refused(packet, 6, IPV6_HEAD, out)
+               : read_refused(packet, 4, head_of_ipv4(packet), out);
 }

@@ -1,6 +1,6 @@
 /*
- * What the kernel says of a datagram of UDP to a port where nobody listens (RFC 792, RFC 4443 3.1), as a raw socket hears
- * it: from whom to where. Pure.
+ * What the kernel says of a datagram of UDP that was refused: to a port where nobody listens (RFC 792, RFC 4443 3.1), as a raw
+ * socket hears it; or by a rule of nftables that logs it, as a socket of nfnetlink_log does: from whom to where. Pure.
  */
 #ifndef HTTP_UNREACHABLE_H
 #define HTTP_UNREACHABLE_H
@@ -19,5 +19,7 @@ struct unreachable {
  * else.
  */
 MUST_USE int unreachable_read(struct view packet, struct unreachable *out);
+/* message: one of nfnetlink_log, in this machine's order of bytes. ERR_BAD: it tells of something else. */
+MUST_USE int unreachable_read_logged(struct view message, struct unreachable *out);
 
 #endif

@@ -27,7 +27,8 @@ struct asker {
 
 struct route {
     int datagrams, proxy;
-    bool only_tells; /* of what was refused: its packets are cut, few, and not answered */
+    bool only_tells; /* of what was refused: its packets are few, and not answered */
+    ssize_t head;    /* of its packets, bytes that are carried */
     int left;        /* of such packets, until the next pause */
     struct event *in, *pause;
     union end own;
@@ -89,10 +90,10 @@ static bool take_datagram(struct route *r) {
     ssize_t n = recvmsg(r->datagrams, &m, MSG_DONTWAIT);
     if (n < 0)
         return errno == EINTR;
-    if (r->only_tells && n > UNREACHABLE_HEAD)
-        n = UNREACHABLE_HEAD;
-    if (n > COURIER_DATAGRAM_MAX)
+    if (n > COURIER_DATAGRAM_MAX && !r->only_tells)
         return true;
+    if (n > r->head)
+        n = r->head;
     a->size = m.msg_namelen;
     find_asked(&m, &r->own, a, &asked);
     a->cookie = ++r->last;
@@ -203,6 +204,8 @@ static bool ask_destination(struct route *r) {
     socklen_t size = sizeof r->own;
     if (getsockname(r->datagrams, &r->own.any, &size) != 0)
         return false;
+    if (r->own.any.sa_family == AF_NETLINK)
+        return true;
     if (r->own.any.sa_family == AF_INET6)
         return setsockopt(r->datagrams, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on) == 0 &&
                setsockopt(r->datagrams, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof on) == 0;
@@ -276,7 +279,9 @@ int courier_start(const struct role_args *args, struct proxy_listener *listeners
             free(routes);
             return ERR_SYSTEM;
         }
-        routes[n].only_tells = listeners[i].way == WAY_UNREACHABLE;
+        routes[n].only_tells = way_only_tells(listeners[i].way);
+        routes[n].head =
+            listeners[i].way == WAY_UNREACHABLE ? UNREACHABLE_HEAD : COURIER_DATAGRAM_MAX;
         routes[n].left = AT_ONCE;
         routes[n].datagrams = listeners[i].fd;
         routes[n++].proxy = pair[1];

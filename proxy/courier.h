@@ -6,8 +6,8 @@
  * answer, once each, those who asked. Takes: datagrams, as bytes that mean nothing to it, and what proxy answers.
  * Never: looks into a datagram, sends to somebody who did not ask, outlives its proxy.
  *
- * Of a socket of WAY_UNREACHABLE, which tells of datagrams that were refused, it carries the beginnings of so many packets as
- * are worth a record, and no answers.
+ * Of a socket that only tells of datagrams that were refused (WAY_UNREACHABLE, WAY_LOGGED) it carries the beginnings of so many
+ * packets as are worth a record, and no answers.
  *
  * One channel (AF_UNIX, SOCK_SEQPACKET) for each socket:
  *   courier to proxy  u32 cookie, block peer, block the address that was asked, the datagram

@@ -187,10 +187,12 @@ static void put_end(const struct address *a, uint16_t port, char out[LANE_ADDRES
 }
 
 /* What was meant for a server of its own the sandbox knows without us. */
-static void tell_refused(struct proxy *p, struct view packet) {
+static void tell_refused(struct proxy *p, enum way_in way, struct view packet) {
     char peer[LANE_ADDRESS_MAX], meant[LANE_ADDRESS_MAX];
     struct unreachable u;
-    if (unreachable_read(packet, &u) != 0 || address_classify(&u.to) == ADDRESS_LOOPBACK)
+    int result =
+        way == WAY_LOGGED ? unreachable_read_logged(packet, &u) : unreachable_read(packet, &u);
+    if (result != 0 || address_classify(&u.to) == ADDRESS_LOOPBACK)
         return;
     put_end(&u.from, u.from_port, peer);
     put_end(&u.to, u.to_port, meant);
@@ -211,8 +213,8 @@ static bool take_datagram(const struct carried *c, int fd) {
     struct reader r = reader_of(view_of(packet, (size_t)n));
     uint32_t cookie = read_u32(&r);
     struct view peer = read_block(&r, LANE_ADDRESS_MAX), meant = read_block(&r, LANE_ADDRESS_MAX);
-    if (c->way == WAY_UNREACHABLE) {
-        tell_refused(p, r.bad ? VIEW("") : r.rest);
+    if (way_only_tells(c->way)) {
+        tell_refused(p, c->way, r.bad ? VIEW("") : r.rest);
         return true;
     }
     struct asking *a = r.bad ? NULL : ask(p, r.rest, peer, meant, is_let_in(c, peer));

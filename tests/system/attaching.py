@@ -12,7 +12,7 @@ import traceback
 from helpers import Answer, head
 from place import basic, read_head, read_all
 
-EXPLICIT, TRANSPARENT, DNS_UDP, UNREACHABLE = 1, 2, 3, 5
+EXPLICIT, TRANSPARENT, DNS_UDP, UNREACHABLE, LOGGED = 1, 2, 3, 5, 6
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 
 

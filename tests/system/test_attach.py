@@ -11,7 +11,7 @@ import subprocess
 import time
 import traceback
 
-from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
+from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, LOGGED, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
                        receive, report, request, send)
 from fuse_file import FuseFile
 from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
@@ -686,7 +686,8 @@ def nonsense_is_refused_and_leaves_nothing_behind(place):
             (request("a", []), [], "no listening socket"), (request("a", [TRANSPARENT]), [udp], "no listening socket"),
             (request("a", [DNS_UDP]), [tcp], "no listening socket"), (request("a", [0]), [tcp], "no listeners of such a kind"),
             (request("a", [UNREACHABLE]), [tcp], "no listening socket"), (request("a", [UNREACHABLE]), [udp], "no listening socket"),
-            (request("a", [9]), [tcp], "no listeners of such a kind"), (request("a", [EXPLICIT]), [udp], "no listening socket"),
+            (request("a", [9]), [tcp], "no listeners of such a kind"), (request("a", [LOGGED]), [tcp], "no listeners of such a kind"),
+            (request("a", [EXPLICIT]), [udp], "no listening socket"),
             (request("a", [EXPLICIT]), [plain], "no listening socket"), (request("a", [EXPLICIT]), [packet], "no listening socket"),
             (request("a" * 65, [EXPLICIT]), [tcp], "malformed"), (request("", [EXPLICIT]), [tcp], "no sandbox"),
             (request("../a", [EXPLICIT]), [tcp], "no sandbox"), (request("a b", [EXPLICIT]), [tcp], "no sandbox")]:

@@ -8,18 +8,18 @@ import time
 
 from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside
 from helpers import HOSTS, POLICY, Answer
-from place import Report, Skip
+from place import Report, Skip, wait_for
 
 CONFIG = """
 listen transparent 0.0.0.0:3129    { sandbox a; interface veth-a; source 10.20.1.2; tproxy }
 listen transparent [::]:3129       { sandbox a; interface veth-a; source fd20:1::2; tproxy }
 listen dns 0.0.0.0:5301            { sandbox a; interface veth-a; source 10.20.1.2 }
 listen tcp 10.20.1.1:3128          { sandbox a; interface veth-a; source 10.20.1.2 }
-listen transparent 127.0.0.1:3129  { sandbox b; interface veth-b; tproxy }
-listen transparent [::1]:3129      { sandbox b; interface veth-b; tproxy }
+listen transparent 127.0.0.1:3129  { sandbox b; interface veth-b; tproxy; nflog 3104 }
+listen transparent [::1]:3129      { sandbox b; interface veth-b; tproxy; nflog 3106 }
 listen transparent 10.20.3.1:3130  { sandbox c; interface br0; port veth-c; source 10.20.3.2; tproxy }
 listen transparent [fd20:3::1]:3130 { sandbox c; interface br0; port veth-c; source fd20:3::2; tproxy }
-listen transparent 10.20.3.1:3131  { sandbox d; interface br0; port veth-d; source 10.20.3.3 }
+listen transparent 10.20.3.1:3131  { sandbox d; interface br0; port veth-d; source 10.20.3.3; nflog 65535 }
 """
 POLICY_HERE = POLICY + "service clear { host clear.allowed.test; port 8080; tls clear; range 127.0.0.0/8; operation every { * /; * /** } }\n"
 for name in "abcd":
@@ -116,6 +116,40 @@ def all_else_is_refused_at_once_ct_13_ct_14(w):
         assert end in REFUSED and time.monotonic() - begin < 2, (name, address, port, end)
     # A family without a listener.
     assert w.guests["d"].talk("tcp", "2001:db8::9", 443, patience=2)[0].startswith(("TimeoutError", "timeout", "OSError 113"))
+
+
+FLOOD = """
+import socket, time
+s, end, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 1, 0
+while time.monotonic() < end:
+    try:
+        s.sendto(b'x', ('198.51.100.9', 10000 + n % 5000))
+        n += 1
+    except OSError:
+        pass
+assert n > 1000, n
+"""
+
+
+def datagrams_that_are_refused_are_recorded_ct_14(w):
+    w.fresh()
+    def seen(name):
+        return [r["meant"] for r in w.decisions() if r.get("door") == "udp" and r.get("sandbox") == name]
+    for name, address, port in (("b", "198.51.100.7", 443), ("b", "2001:db8:1::7", 3478), ("b", "198.51.100.7", 443), ("d", "198.51.100.8", 443),
+                                ("c", "198.51.100.9", 443)):
+        assert w.guests[name].talk("udp", address, port, b"x" * 200)[0] in REFUSED
+    record = w.newest(door="udp", sandbox="d")
+    assert record["meant"] == "198.51.100.8:443" and record["client"].startswith("10.20.3.3:") and record["verdict"] == "deny", record
+    assert record["reason"] == "protocol_not_allowed", record
+    assert wait_for(lambda: seen("b")[-2:] == ["198.51.100.7:443", "[2001:db8:1::7]:3478"], 5), seen("b")
+    # c's listeners do not say it.
+    assert seen("c") == [] and seen("a") == []
+    before, begin = len(seen("b")), time.monotonic()
+    w.guests["b"].run_python(FLOOD)
+    w.exeat("status")
+    assert 5 <= len(seen("b")) - before <= 50 * (time.monotonic() - begin + 1), (before, len(seen("b")))
+    names = [name for lane in json.loads(w.exeat("status", "--json"))["lanes"] for name in lane["listeners"]]
+    assert {"nflog:3104", "nflog:3106", "nflog:65535"} <= set(names), names
 
 
 def a_spoofed_source_is_dropped_xs_02(w):
@@ -272,6 +306,33 @@ def a_listener_that_is_not_there_lets_nothing_through(w):
     assert w.guests["b"].talk("tcp", FARAWAY[4], 443)[0] == "ConnectionRefusedError 111"
     assert w.guests["b"].talk("tcp", "fd20:2::1", 3129)[0] == "ConnectionRefusedError 111" and time.monotonic() - before < 3
     w.launch()
+
+
+# NFULNL_CFG_CMD_BIND for group 3104.
+LISTENING = """
+import socket
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12)
+s.send(bytes.fromhex("1c000000" "0104" "0500" "01000000" "00000000" "00000c20" "0500" "0100" "01000000"))
+assert s.recv(99)[16:20] == bytes(4)
+print("on", flush=True)
+input()
+"""
+
+
+def a_group_takes_a_capability_and_nobody_else_who_listens(w):
+    w.stop()
+    without = subprocess.run(["setpriv", "--bounding-set=-net_admin", os.path.join(w.build, "exeatd"), "--config", w.path("exeat.conf")],
+                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+    other = subprocess.Popen([sys.executable, "-c", LISTENING], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert other.stdout.readline() == b"on\n"
+        busy = subprocess.run([os.path.join(w.build, "exeatd"), "--config", w.path("exeat.conf")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=30)
+    finally:
+        other.communicate(b"\n")
+        w.launch()
+    assert b"cannot listen on nflog:3104: `nflog 3104`: Operation not permitted (exeatd needs the capability CAP_NET_ADMIN, and the group for itself)" in without.stdout, without
+    assert b"`nflog 3104`: Operation not permitted (exeatd needs the capability CAP_NET_ADMIN, and the group for itself)" in busy.stdout, busy
 
 
 def tproxy_takes_a_capability_and_says_so(w):

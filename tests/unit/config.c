@@ -248,6 +248,30 @@ static void a_listener_says_whom_it_lets_in(void **state) {
     }
 }
 
+static void a_listener_with_a_group_has_a_second_one_that_hears_it(void **state) {
+    struct config c =
+        read_config("state s; policy p\nlisten transparent 0.0.0.0:1 { sandbox a; interface "
+                    "v; source 10.0.0.2; tproxy; nflog 7 }\n");
+    const struct config_listener *first = c.listeners, *second = first->next;
+    struct buf own;
+    (void)state;
+    assert_int_equal(c.n_listeners, 2);
+    assert_int_equal(c.n_lanes, 1);
+    assert_int_equal(first->way, WAY_TRANSPARENT);
+    assert_int_equal(second->way, WAY_LOGGED);
+    assert_int_equal(second->lane, first->lane);
+    assert_int_equal(first->nflog, 7);
+    assert_int_equal(second->nflog, 7);
+    /* It is no socket of an address, and what it hears was looked at by rules. */
+    assert_true(view_is_empty(second->admit) && !second->interface[0] && !second->tproxy);
+    buf_init(&own, 1024);
+    config_put_own_addresses(&c, &own);
+    struct reader r = reader_of(buf_view(&own));
+    assert_true(view_equal(read_block(&r, 64), VIEW("0.0.0.0:1")) && read_done(&r));
+    buf_free(&own);
+    config_free(&c);
+}
+
 static void the_same_port_of_two_interfaces_is_two_places(void **state) {
     struct config c =
         read_config("state s; policy p\n"
@@ -342,6 +366,17 @@ static const struct bad_case bad_cases[] = {
      "'tproxy' is for 'listen transparent'"},
     {BASE "listen dns 127.0.0.1:1 { sandbox b; tproxy }", 4, 37,
      "'tproxy' is for 'listen transparent'"},
+    {BASE "listen dns 127.0.0.1:1 { sandbox b; nflog 1 }", 4, 37,
+     "'nflog' is for 'listen transparent'"},
+    {BASE "listen transparent 0.0.0.0:1 { sandbox b; interface i; nflog 0 }", 4, 62,
+     "a group of nfnetlink_log"},
+    {BASE "listen transparent 0.0.0.0:1 { sandbox b; interface i; nflog 65536 }", 4, 62,
+     "a group of nfnetlink_log"},
+    {BASE "listen transparent 0.0.0.0:1 { sandbox b; nflog 1 }", 4, 1,
+     "that takes 'interface' or 'source'"},
+    {BASE "listen transparent 0.0.0.0:1 { sandbox b; interface i; nflog 1 }\n"
+          "listen transparent 0.0.0.0:2 { sandbox c; interface j; nflog 1 }",
+     5, 1, "the same listener as in line 4"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface a/b }", 4, 47,
      "is no name of an interface"},
     {BASE "listen tcp 127.0.0.1:1 { sandbox b; interface abcdefghijklmnop }", 4, 47,
@@ -549,6 +584,7 @@ int main(void) {
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
         cmocka_unit_test(a_listener_says_whom_it_lets_in),
+        cmocka_unit_test(a_listener_with_a_group_has_a_second_one_that_hears_it),
         cmocka_unit_test(the_same_port_of_two_interfaces_is_two_places),
         cmocka_unit_test(a_dns_listener_is_two_and_gives_out_private_addresses),
         cmocka_unit_test(every_other_word_is_read),

@@ -204,6 +204,20 @@ static void tproxy_takes_all_that_a_sandbox_begins(void **state) {
                           "accept\n" REFUSE("iifname \"tap0\"") KEEP_BOTH("tap0"));
 }
 
+/* What comes after, or in greater number, is refused all the same. */
+static void what_is_refused_of_udp_is_logged_to_the_group(void **state) {
+    (void)state;
+    rules_are("listen transparent 0.0.0.0:1 { sandbox a; interface tap0; nflog 7 }\n",
+              "spoofed:\nredirected:\n"
+              "iifname \"tap0\" meta nfproto ipv4 meta l4proto tcp redirect to :1\n"
+              "refused:\n"
+              "iifname \"tap0\" meta nfproto ipv4 ct status dnat tcp dport 1 accept\n" LET_THROUGH(
+                  "tap0") "iifname \"tap0\" meta nfproto ipv4 meta l4proto udp limit rate "
+                          "50/second burst 5 packets log "
+                          "group 7 snaplen 68\n" REFUSE("iifname \"tap0\"")
+                              KEEP("iifname \"tap0\"", "icmp"));
+}
+
 static void routes_are_for_the_families_that_tproxy_takes(void **state) {
     static const struct {
         const char *listeners;
@@ -278,6 +292,7 @@ int main(void) {
         cmocka_unit_test(names_and_the_proxy_come_before_all_connections),
         cmocka_unit_test(a_listener_for_names_at_port_53_can_be_asked_itself),
         cmocka_unit_test(tproxy_takes_all_that_a_sandbox_begins),
+        cmocka_unit_test(what_is_refused_of_udp_is_logged_to_the_group),
         cmocka_unit_test(routes_are_for_the_families_that_tproxy_takes),
         cmocka_unit_test(a_rule_is_what_nft_lists),
         cmocka_unit_test(there_is_nothing_to_lead_to_a_listener_without_interface_and_source),

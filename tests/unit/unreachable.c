@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <linux/netfilter/nfnetlink_log.h>
+#include <linux/netlink.h>
 #include <string.h>
 
 #include "http/unreachable.h"
@@ -95,12 +97,84 @@ static void what_is_about_something_else_tells_nothing(void **state) {
     }
 }
 
+/* ---- as it is logged ---- */
+
+/* A message of the kind, with an attribute before the packet; how long it is. */
+static size_t log_packet(uint8_t out[512], struct view packet) {
+    struct nlmsghdr head = {.nlmsg_type = NFNL_SUBSYS_ULOG << 8 | NFULNL_MSG_PACKET};
+    struct nlattr prefix = {sizeof prefix + 2, NFULA_PREFIX},
+                  payload = {(uint16_t)(sizeof payload + packet.n), NFULA_PAYLOAD};
+    size_t n = sizeof head + sizeof(struct nfgenmsg);
+    memset(out, 0, 512);
+    memcpy(out + n, &prefix, sizeof prefix);
+    memcpy(out + n + 8, &payload, sizeof payload);
+    memcpy(out + n + 12, packet.p, packet.n);
+    n += 12 + packet.n;
+    head.nlmsg_len = (uint32_t)n;
+    memcpy(out, &head, sizeof head);
+    return n;
+}
+
+static const uint8_t logged4[] = INNER4 PORTS "\x04\xb8\x7c\xd5",
+                     logged6[] = INNER6 PORTS "\x04\xb8\x60\x42";
+
+static void what_is_logged_says_from_whom_to_where(void **state) {
+    static const struct {
+        struct view packet;
+        const char *from, *to;
+    } cases[] = {{{logged4, sizeof logged4 - 1}, "203.0.113.7", "203.0.113.5"},
+                 {{logged6, sizeof logged6 - 1}, "2001:db8::1", "2001:db8:1::5"}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        uint8_t message[512];
+        struct unreachable u;
+        char text[ADDRESS_TEXT_SIZE];
+        size_t n = log_packet(message, cases[i].packet);
+        assert_int_equal(unreachable_read_logged(view_of(message, n), &u), 0);
+        address_format(&u.from, text);
+        assert_string_equal(text, cases[i].from);
+        address_format(&u.to, text);
+        assert_string_equal(text, cases[i].to);
+        assert_int_equal(u.from_port, 0xd996);
+        assert_int_equal(u.to_port, 443);
+        /* A part of it has another length than it says. */
+        for (size_t part = 0; part < n; part++)
+            assert_int_equal(unreachable_read_logged(view_of(message, part), &u), ERR_BAD);
+    }
+}
+
+static void what_is_logged_of_something_else_tells_nothing(void **state) {
+    enum { TYPE = 4, LENGTH = 0, FIRST = 20, SECOND = 28, PACKET = 32 };
+    static const struct {
+        size_t at;
+        uint8_t is;
+    } changes[] = {
+        {TYPE, 1},       {TYPE + 1, 3}, /* another message, another part of netfilter */
+        {LENGTH, 20},    {FIRST, 0},    /* no attributes, one of no length */
+        {FIRST, 200},    {SECOND, 3}, /* one longer than the message, one shorter than its own head */
+        {SECOND, 27},                 /* the packet ends before the ports */
+        {SECOND + 2, 1},              /* there is no packet */
+        {PACKET, 0x55},  {PACKET, 0x44}, {PACKET + 9, 6},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        uint8_t message[512];
+        struct unreachable u;
+        size_t n = log_packet(message, view_of(logged4, sizeof logged4 - 1));
+        message[changes[i].at] = changes[i].is;
+        if (unreachable_read_logged(view_of(message, n), &u) != ERR_BAD)
+            fail_msg("change %zu is taken", i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_families_say_from_whom_to_where),
         cmocka_unit_test(options_of_ipv4_are_passed_over),
         cmocka_unit_test(a_part_tells_nothing),
         cmocka_unit_test(what_is_about_something_else_tells_nothing),
+        cmocka_unit_test(what_is_logged_says_from_whom_to_where),
+        cmocka_unit_test(what_is_logged_of_something_else_tells_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -160,16 +160,23 @@ static int resolve_hidden(struct buf *paths) {
     return buf_ok(paths) ? 0 : run_say("there is too much to be hidden");
 }
 
-/* Those that begin later would have their keys in it. */
-static int check_binds(const struct run_options *o, const char *directory) {
-    char real[PATH_MAX], place[RUN_PLACE_MAX];
-    if (!realpath(directory, real))
-        return run_say("%s: %s", directory, strerror(errno));
+static int check_binds_for(const struct run_options *o, const char *base) {
+    char in_it[PATH_MAX + 16], place[RUN_PLACE_MAX];
+    snprintf(in_it, sizeof in_it, "%s/exeat-run-", base);
     for (size_t i = 0; i < o->plan.n_binds; i++)
-        if (run_bind_place(&o->plan.binds[i], real, place))
+        if (run_bind_place(&o->plan.binds[i], in_it, place))
             return run_say("--bind %s: sandboxes keep what is theirs in it (%s); a folder in it "
                            "can be shown",
-                           o->plan.binds[i].from, real);
+                           o->plan.binds[i].from, base);
+    return 0;
+}
+
+/* Others of the user have their keys there, who may have an exeatd of their own where this one has none, or another session. */
+static int check_binds(const struct run_options *o) {
+    char base[PATH_MAX];
+    for (size_t i = 0; i < RUN_FOLDER_BASES; i++)
+        if (run_folder_base(i, base) && check_binds_for(o, base) != 0)
+            return -1;
     return 0;
 }
 
@@ -354,7 +361,7 @@ static int run_sandboxed(struct server *s, struct run_options *o, int *status) {
     struct launch l;
     s->port = RUN_PROXY_PORT;
     if (find_hidden(s->directory, o) != 0 || resolve_hidden(&o->hidden) != 0 ||
-        resolve_hidden(&o->sockets) != 0 || check_binds(o, s->directory) != 0 ||
+        resolve_hidden(&o->sockets) != 0 || check_binds(o) != 0 ||
         keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);

@@ -36,6 +36,14 @@ int run_folder_make(bool small, char out[PATH_MAX]) {
     return -1;
 }
 
+bool run_folder_base(size_t i, char out[PATH_MAX]) {
+    char usual[64];
+    snprintf(usual, sizeof usual, "/run/user/%u", geteuid());
+    const char *const bases[RUN_FOLDER_BASES] = {"/tmp", "/dev/shm", usual,
+                                                 getenv("XDG_RUNTIME_DIR")};
+    return bases[i] && realpath(bases[i], out);
+}
+
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
     (void)st;
     (void)kind;

@@ -351,6 +351,13 @@ def what_a_probe_tries_is_counted_and_what_the_sandbox_tries_is_shown(attached):
     assert re.search(r"^\d+ more of the kind that the doctor tries", shown, re.M), shown
 
 
+def keys_of_those_with_an_exeatd_of_their_own_cannot_be_shown(attached):
+    """They are in /tmp, where the folder of one that is attached is not."""
+    for folder in ("/tmp", "/dev/shm"):
+        done = attached.run("ls", folder, options=["--bind", folder])
+        assert done.returncode == 125 and b"sandboxes keep what is theirs" in done.stderr and not done.stdout, done
+
+
 def who_may_not_attach_is_told_so(attached):
     done = subprocess.run(attached.words(["true"], sandbox="c"), stderr=subprocess.PIPE, **attached.how())
     assert done.returncode == 125 and b"may not attach" in done.stderr, done

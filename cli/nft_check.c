@@ -2,7 +2,7 @@
 
 #include "base/json.h"
 #include "cli/client.h"
-#include "cli/nft_bridges.h"
+#include "cli/nft_interfaces.h"
 #include "cli/nft_routes.h"
 
 #include <errno.h>
@@ -201,36 +201,45 @@ static int compare_routes(struct findings *f, uint8_t family) {
     return EXIT_YES;
 }
 
-/* ---- bridges ---- */
+/* ---- interfaces ---- */
 
-static int compare_bridge(struct findings *f, const struct config_listener *l) {
-    const char *setting;
+static int compare_interface(struct findings *f, const struct config_listener *l) {
+    const char *setting, *name = l->interface[0] ? l->interface : "all";
+    bool four = l->address.family == 4;
     if (nft_bridge_look(l->interface, l->address.family, &setting) != 0)
         return cli_fail(EXIT_UNSEEN, "the interface %s: %s", l->interface, strerror(errno));
     if (setting)
-        find(f, l->interface,
-             l->address.family == 4 ? "TPROXY takes no packets of IPv4 here, as br_netfilter has "
-                                      "rules look at them at the bridge"
-                                    : "TPROXY takes no packets of IPv6 here, as br_netfilter has "
-                                      "rules look at them at the bridge",
+        find(f, name,
+             four ? "TPROXY takes no packets of IPv4 here, as br_netfilter has rules look at them "
+                    "at the bridge"
+                  : "TPROXY takes no packets of IPv6 here, as br_netfilter has rules look at them "
+                    "at the bridge",
+             view_str(setting));
+    setting = four ? nft_source_look(l->interface) : NULL;
+    if (setting)
+        find(f, name,
+             "packets that TPROXY has marked are dropped here, as their sources are looked up with "
+             "the mark",
              view_str(setting));
     return EXIT_YES;
 }
 
-/* Several listeners share one. */
-static bool was_looked_at(const struct config *c, const struct config_listener *l) {
+/* One that rules are made for, and the first of those that share an interface. */
+static bool is_looked_at(const struct config *c, const struct config_listener *l) {
+    if (!l->tproxy || !nft_rules_lead_to(l))
+        return false;
     for (const struct config_listener *q = c->listeners; q != l; q = q->next)
-        if (q->tproxy && q->address.family == l->address.family &&
+        if (q->tproxy && nft_rules_lead_to(q) && q->address.family == l->address.family &&
             strcmp(q->interface, l->interface) == 0)
-            return true;
-    return false;
+            return false;
+    return true;
 }
 
-static int compare_bridges(struct findings *f, const struct config *c) {
+static int compare_interfaces(struct findings *f, const struct config *c) {
     int code = EXIT_YES;
     for (const struct config_listener *l = c->listeners; l && code == EXIT_YES; l = l->next)
-        if (l->tproxy && l->interface[0] && !was_looked_at(c, l))
-            code = compare_bridge(f, l);
+        if (is_looked_at(c, l))
+            code = compare_interface(f, l);
     return code;
 }
 
@@ -245,7 +254,7 @@ static int compare_all(struct findings *f, const json_t *all, const struct nft_r
     if (code == EXIT_YES && here && rules->marks6)
         code = compare_routes(f, 6);
     if (code == EXIT_YES && here)
-        code = compare_bridges(f, here);
+        code = compare_interfaces(f, here);
     return code;
 }
 

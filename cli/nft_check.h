@@ -1,6 +1,6 @@
 /*
- * Whether rules are loaded as a configuration has them, and what else TPROXY takes: routes, and bridges of which br_netfilter
- * takes no packets before.
+ * Whether rules are loaded as a configuration has them, and what else TPROXY takes: routes, and interfaces of which it can
+ * take the packets.
  */
 #ifndef CLI_NFT_CHECK_H
 #define CLI_NFT_CHECK_H

@@ -235,7 +235,7 @@ struct packets {
 
 typedef void rule_writer(struct maker *m, const struct packets *p);
 
-static bool is_wanted(const struct config_listener *l) {
+bool nft_rules_lead_to(const struct config_listener *l) {
     return l->place == PLACE_INTERNET && l->way != WAY_LOGGED &&
            (l->interface[0] || view_starts(l->admit, VIEW("source=")));
 }
@@ -279,7 +279,7 @@ static void begin_to(struct maker *m, enum nft_chain chain, const struct packets
 
 static void each_source(struct maker *m, const struct config_listener *l, rule_writer *write) {
     struct admission a;
-    if (!is_wanted(l))
+    if (!nft_rules_lead_to(l))
         return;
     if (admission_read(l->admit, &a) != 0 || a.kind != ADMIT_SOURCES) {
         write(m, &(struct packets){l, NULL});
@@ -495,7 +495,7 @@ static void write_kept(struct maker *m, const struct packets *p) {
 /* Of what comes in by an interface, nothing is for loopback, unless TPROXY chooses the socket. */
 static const struct config_listener *find_unreachable(const struct config *c) {
     for (const struct config_listener *l = c->listeners; l; l = l->next)
-        if (is_wanted(l) && !l->tproxy && address_classify(&l->address) == ADDRESS_LOOPBACK)
+        if (nft_rules_lead_to(l) && !l->tproxy && address_classify(&l->address) == ADDRESS_LOOPBACK)
             return l;
     return NULL;
 }

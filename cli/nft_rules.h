@@ -60,6 +60,8 @@ bool nft_chain_is_of(enum nft_chain chain, const char *family);
 json_t *nft_chain_json(enum nft_chain chain);
 /* The families that have a table each, in order; NULL at the end. */
 extern const char *const nft_families[];
+/* Whether rules are made for the listener: it names an interface or a source. */
+bool nft_rules_lead_to(const struct config_listener *l);
 /* Whether there is any rule in the table of the family. */
 bool nft_rules_some(const struct nft_rules *r, const char *family);
 /*

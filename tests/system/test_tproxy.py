@@ -270,6 +270,24 @@ def a_bridge_whose_packets_br_netfilter_takes_is_named(w):
     assert w.check() == (0, FINE)
 
 
+def sources_that_are_looked_up_with_the_mark_are_named(w):
+    w.fresh()
+    finding = "%s: packets that TPROXY has marked are dropped here, as their sources are looked up with the mark: sysctl net.ipv4.conf.%s.src_valid_mark=0\n"
+    for which, setting in (("all", "all.src_valid_mark"), ("NAME", "veth-b.src_valid_mark")):
+        host("sysctl -qw net.ipv4.conf.%s=1" % setting)
+        code, text = w.check()
+        answer = w.guests["b"].ask(FARAWAY[4], 8080, "clear.allowed.test", patience=1)
+        host("sysctl -qw net.ipv4.conf.veth-b.accept_local=1")
+        with_local = w.check()[1], w.guests["b"].ask(FARAWAY[4], 8080, "clear.allowed.test")
+        host("sysctl -qw net.ipv4.conf.%s=0 net.ipv4.conf.veth-b.accept_local=0" % setting)
+        names = ["veth-a", "veth-b", "br0"] if which == "all" else ["veth-b"]
+        assert (code, text) == (1, "".join(finding % (name, which) for name in names)), text
+        assert isinstance(answer, str), answer
+        # Where an address of the host's own is taken for a source, it is no matter.
+        assert finding % ("veth-b", which) not in with_local[0] and isinstance(with_local[1], Answer), with_local
+    assert w.check() == (0, FINE)
+
+
 def a_check_names_each_rule_that_is_missing(w):
     w.fresh()
     listing = json.loads(subprocess.run(["nft", "-j", "list", "ruleset"], stdout=subprocess.PIPE, check=True).stdout)["nftables"]

@@ -1,4 +1,4 @@
-#include "cli/nft_bridges.h"
+#include "cli/nft_interfaces.h"
 
 #include "base/error.h"
 #include "cli/nft_question.h"
@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -50,10 +51,17 @@ static bool read_link(const struct nlmsghdr *m, void *ctx) {
     return true;
 }
 
-/* Of all bridges of this namespace. */
-static bool is_set(int fd) {
+enum setting { SETTING_MISSING, SETTING_OFF, SETTING_ON };
+
+/* Of this namespace. */
+static enum setting read_setting(const char *file) {
     char first = '0';
-    return read(fd, &first, 1) == 1 && first != '0';
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return SETTING_MISSING;
+    bool is_on = read(fd, &first, 1) == 1 && first != '0';
+    close(fd);
+    return is_on ? SETTING_ON : SETTING_OFF;
 }
 
 int nft_bridge_look(const char *interface, uint8_t family, const char **setting) {
@@ -69,13 +77,27 @@ int nft_bridge_look(const char *interface, uint8_t family, const char **setting)
     if (question_ask(&q, read_link, &f) < 0)
         return ERR_SYSTEM;
     /* Without the module there is no such file, and nothing heeds the attribute. */
-    int fd = f.is_bridge ? open(f.way->file, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0)
-        return 0;
-    if (is_set(fd))
+    enum setting of_all = f.is_bridge ? read_setting(f.way->file) : SETTING_MISSING;
+    if (of_all == SETTING_ON)
         *setting = f.way->setting;
-    else if (f.calls)
+    else if (of_all == SETTING_OFF && f.calls)
         *setting = f.way->of_one;
-    close(fd);
     return 0;
+}
+
+/* ---- sources ---- */
+
+/* The kernel takes either, of all interfaces or of one. */
+static bool is_on(const char *interface, const char *name) {
+    char file[128];
+    snprintf(file, sizeof file, "/proc/sys/net/ipv4/conf/%s/%s", interface, name);
+    return interface[0] && read_setting(file) == SETTING_ON;
+}
+
+const char *nft_source_look(const char *interface) {
+    if (is_on("all", "accept_local") || is_on(interface, "accept_local"))
+        return NULL;
+    if (is_on("all", "src_valid_mark"))
+        return "sysctl net.ipv4.conf.all.src_valid_mark=0";
+    return is_on(interface, "src_valid_mark") ? "sysctl net.ipv4.conf.NAME.src_valid_mark=0" : NULL;
 }

@@ -1,5 +1,6 @@
 #include "audit/audit.h"
 
+#include "audit/findings.h"
 #include "audit/ledger.h"
 #include "base/child.h"
 #include "base/json.h"
@@ -478,10 +479,22 @@ static void on_stop(void *ctx) {
 }
 
 static void put_trouble(const struct audit *a, struct buf *out) {
-    char text[sizeof a->why + 128];
-    snprintf(text, sizeof text,
-             "%s: every request is refused; mend it, and audit goes on within a second", a->why);
-    json_put_text(out, "trouble", view_str(text));
+    struct buf text;
+    buf_init(&text, sizeof a->why + FINDINGS_MAX);
+    if (a->down)
+        buf_printf(&text,
+                   "%s: every request is refused; mend it, and audit goes on within a second",
+                   a->why);
+    else
+        findings_tell(a->dir, &text);
+    if (!a->down && buf_len(&text) > 0)
+        buf_printf(&text,
+                   ": `exeat log verify` tells more; status tells of it until %s/" FINDINGS_FILE
+                   " is taken away",
+                   a->path);
+    if (buf_len(&text) > 0)
+        json_put_text(out, "trouble", buf_view(&text));
+    buf_free(&text);
 }
 
 static void on_status(void *ctx, struct buf *out) {
@@ -495,8 +508,7 @@ static void on_status(void *ctx, struct buf *out) {
         buf_printf(out, ",\"seq\":%llu,\"file_bytes\":%llu",
                    (unsigned long long)ledger_seq(a->ledger),
                    (unsigned long long)ledger_bytes(a->ledger));
-    if (a->down)
-        put_trouble(a, out);
+    put_trouble(a, out);
 }
 
 /* ---- the process ---- */

@@ -1,5 +1,6 @@
 #include "audit/ledger.h"
 
+#include "audit/findings.h"
 #include "audit/sign_key.h"
 #include "base/log.h"
 
@@ -36,6 +37,7 @@ struct ledger {
     struct ledger_settings settings;
     struct chain chain;
     struct buf line, pending;
+    struct buf findings; /* lines that are not in their file yet */
     struct producer *producers;
     size_t n_producers;
     struct record event; /* for the ledger's own events */
@@ -325,8 +327,18 @@ static int rotate(struct ledger *l, uint64_t wall) {
     return result == 0 ? write_pending(l) : result;
 }
 
+static int write_findings(struct ledger *l) {
+    struct view lines = buf_view(&l->findings);
+    int result = view_is_empty(lines) ? 0 : findings_add(l->dir, lines);
+    if (result == 0)
+        buf_reset(&l->findings);
+    return result;
+}
+
 int ledger_flush(struct ledger *l, uint64_t wall) {
     int result = write_pending(l);
+    if (result == 0)
+        result = write_findings(l);
     if (result == 0 && !l->fresh && l->file.fd >= 0 && l->file.size >= l->settings.file_bytes)
         result = rotate(l, wall);
     return result;
@@ -421,6 +433,16 @@ static int read_last_head(struct ledger *l) {
     return result == ERR_MISSING || result == ERR_LIMIT ? 0 : result;
 }
 
+/* An event that nobody may miss. */
+static void end_finding(struct ledger *l, const char *detail, uint64_t wall) {
+    char time[CHAIN_TIME_SIZE];
+    chain_time(wall, time);
+    record_str(&l->event, FIELD_DETAIL, detail);
+    event_end(l);
+    buf_printf(&l->findings, "%s %s\n", time, detail);
+    log_warn("%s", detail);
+}
+
 static void note_file(struct ledger *l, const struct log_found *found, uint64_t wall) {
     char detail[192];
     if (found->cut) {
@@ -431,30 +453,32 @@ static void note_file(struct ledger *l, const struct log_found *found, uint64_t 
         log_warn("a torn end of %llu bytes was cut", (unsigned long long)found->cut);
     }
     if (found->set_aside[0]) {
-        struct record *r = event_begin(l, "set_aside", wall);
         snprintf(detail, sizeof detail, "%s: line %llu %s", found->set_aside,
                  (unsigned long long)found->fault_line, chain_fault_text(found->fault));
-        record_str(r, FIELD_DETAIL, detail);
-        event_end(l);
-        log_warn("%s", detail);
+        event_begin(l, "set_aside", wall);
+        end_finding(l, detail, wall);
     }
 }
 
-/* What the newest signed head says against what the disk says. */
+/* What the newest signed head says against what the disk says: head.json is written before the line of a head. */
 static void note_head(struct ledger *l, uint64_t end, uint64_t wall) {
-    const char *detail = NULL;
+    const char *what = NULL;
+    char detail[128];
     if (l->last_head.seq > end)
-        detail = "records up to a signed head are missing from the end of the log";
+        what = "records up to a signed head are missing from the end of the log";
     else if (l->head_seen && !l->head_matches)
-        detail = "the log was changed: it does not agree with its newest signed head";
-    if (!detail)
+        what = "the log was changed: it does not agree with its newest signed head";
+    else if (l->last_head.seq + 1 < l->head_line)
+        what = "head.json is not the newest head that the log has";
+    if (!what)
         return;
     struct record *r = event_begin(l, "head_mismatch", wall);
-    record_str(r, FIELD_DETAIL, detail);
-    record_number(r, FIELD_FIRST, end + 1);
+    if (l->last_head.seq > end)
+        record_number(r, FIELD_FIRST, end + 1);
     record_number(r, FIELD_LAST, l->last_head.seq);
-    event_end(l);
-    log_warn("%s (record %llu)", detail, (unsigned long long)l->last_head.seq);
+    snprintf(detail, sizeof detail, "%s (record %llu)", what,
+             (unsigned long long)(l->last_head.seq ? l->last_head.seq : l->head_line - 1));
+    end_finding(l, detail, wall);
 }
 
 static int open_log(struct ledger *l, uint64_t wall) {
@@ -490,6 +514,7 @@ int ledger_open(int dir, uint64_t wall, uint64_t mono, struct ledger **out) {
     l->settings = (struct ledger_settings){.file_bytes = UINT64_MAX};
     buf_init(&l->line, LINE_MAX_BYTES + 4096);
     buf_init(&l->pending, PENDING_MAX);
+    buf_init(&l->findings, FINDINGS_MAX);
     /* Now, so that no record can ever fail for want of memory. */
     bool reserved = buf_reserve(&l->line, LINE_MAX_BYTES + 4096) != NULL &&
                     buf_reserve(&l->pending, PENDING_MAX) != NULL;
@@ -511,6 +536,7 @@ void ledger_free(struct ledger *l) {
     record_free(&l->event);
     buf_free(&l->line);
     buf_free(&l->pending);
+    buf_free(&l->findings);
     free(l->producers);
     free(l);
 }

@@ -273,6 +273,33 @@ def a_restart_keeps_secrets_sandboxes_and_the_trail(place):
     assert code(place, "log", "verify") == 0, place.last.stderr
 
 
+def tampering_shows_in_the_status_until_what_was_found_is_taken_away(_):
+    with small_place() as place:
+        trail, findings = place.path("state", "audit", "audit.jsonl"), place.path("state", "audit", "findings")
+        assert ask(place).status == 200 and code(place, "status") == 0, place.last
+        place.stop()
+        with open(trail) as f:
+            lines = f.readlines()
+        with open(trail, "w") as f:
+            f.writelines(lines[:3] + lines[4:-2])
+        for _ in range(2):  # also at the start after that
+            place.launch()
+            assert ask(place).status == 200, "it serves on"
+            assert code(place, "status") == 1, place.last
+            told = re.search(r"^TROUBLE +audit: (.*)$", place.last.stdout.decode(), re.M).group(1)
+            assert "audit-000000000001.bad.jsonl: line 4 " in told and "(and 1 more)" in told and findings in told, told
+            assert code(place, "status", "--json") == 1, place.last
+            audit = [p for p in json.loads(place.last.stdout)["processes"] if p["role"] == "audit"]
+            assert told == audit[0]["trouble"] and audit[0]["usable"], audit
+            place.stop()
+        with open(findings) as f:
+            assert "head_mismatch" not in told and "are missing from the end of the log" in f.read()
+        os.unlink(findings)
+        place.launch()
+        assert code(place, "status") == 0 and b"TROUBLE" not in place.last.stdout, place.last
+        assert code(place, "log", "verify") == 1, "the trail itself still tells"
+
+
 # ---- the log ----
 
 def the_log_is_a_table_that_can_be_narrowed(place):
@@ -640,7 +667,7 @@ def as_root_without_uids_it_is_refused(_):
 
 # Each in a place of its own.
 ALONE = [systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation, an_ordinary_user_can_run_it,
-         as_root_without_uids_it_is_refused]
+         as_root_without_uids_it_is_refused, tampering_shows_in_the_status_until_what_was_found_is_taken_away]
 
 
 def main():

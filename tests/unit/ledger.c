@@ -201,6 +201,20 @@ static void ad_05_a_torn_end_is_cut_and_recorded_and_what_was_in_hand_is_a_gap(v
     must_be_good(p->dir);
 }
 
+/* What status tells; at the next start as well, until the file is taken away. */
+static void must_tell(struct place *p, const char *expected) {
+    struct buf told;
+    ledger_free(p->ledger);
+    place_start(p);
+    flush(p);
+    buf_init(&told, FINDINGS_MAX);
+    findings_tell(p->dir, &told);
+    size_t n = buf_len(&told);
+    if (*expected ? view_search(buf_view(&told), view_str(expected)) == n : n > 0)
+        fail_msg("told: %.*s", VIEW_ARG(buf_view(&told)));
+    buf_free(&told);
+}
+
 static void au_04_a_changed_file_is_set_aside_and_verification_keeps_saying_so(void **state) {
     struct place *p = *state;
     take_records(p, 1, 5);
@@ -219,6 +233,7 @@ static void au_04_a_changed_file_is_set_aside_and_verification_keeps_saying_so(v
     place_start(p);
     flush(p);
     assert_lines(p->dir, "\"event\":\"set_aside\"", 1);
+    must_tell(p, "audit-000000000001.bad.jsonl: line 6 ");
     struct verify_report r = verified(p->dir, NULL);
     assert_false(r.good);
     assert_string_equal(r.file, "audit-000000000001.bad.jsonl");
@@ -235,6 +250,7 @@ static void au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_s
     place_start(p);
     flush(p);
     assert_lines(p->dir, "\"event\":\"head_mismatch\"", 1);
+    must_tell(p, "are missing from the end of the log (record ");
     struct verify_report r = verified(p->dir, NULL);
     assert_false(r.good);
     assert_string_equal(r.file, SEGMENT_CURRENT);
@@ -244,6 +260,52 @@ static void au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_s
     assert_int_equal(take(p, "egress 1", 8, 1), 0);
     flush(p);
     assert_int_equal(verified(p->dir, NULL).records, r.records + 1);
+}
+
+static void put_back(struct place *p, struct view head) {
+    int fd = openat(p->dir, "head.json", O_WRONLY | O_TRUNC);
+    assert_int_equal(write(fd, head.p, head.n), (ssize_t)head.n);
+    close(fd);
+}
+
+static void au_04_a_head_that_is_not_the_newest_of_the_log_is_found_at_the_start(void **state) {
+    struct place *p = *state;
+    struct buf old;
+    buf_init(&old, HEAD_JSON_MAX);
+    take_records(p, 1, 5);
+    assert_int_equal(ledger_sign(p->ledger, WALL), 0);
+    assert_int_equal(log_file_read(p->dir, "head.json", HEAD_JSON_MAX - 1, &old), 0);
+    take_records(p, 6, 7);
+    assert_int_equal(ledger_sign(p->ledger, WALL), 0);
+    must_tell(p, "");
+    const struct view heads[] = {VIEW(""), VIEW("{}"), buf_view(&old)};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        ledger_free(p->ledger);
+        put_back(p, heads[i]);
+        place_start(p);
+        assert_int_equal(ledger_sign(p->ledger, WALL), 0);
+        must_tell(p, "head.json is not the newest head that the log has");
+        assert_lines(p->dir, "\"event\":\"head_mismatch\"", i + 1);
+        assert_int_equal(unlinkat(p->dir, FINDINGS_FILE, 0), 0);
+        must_tell(p, "");
+    }
+    buf_free(&old);
+    assert_false(verified(p->dir, NULL).good);
+}
+
+static void au_04_what_was_found_is_kept_or_nothing_is_written(void **state) {
+    struct place *p = *state;
+    take_records(p, 1, 5);
+    assert_int_equal(ledger_sign(p->ledger, WALL), 0);
+    ledger_free(p->ledger);
+    assert_int_equal(unlinkat(p->dir, SEGMENT_CURRENT, 0), 0);
+    assert_int_equal(mkdirat(p->dir, FINDINGS_FILE ".new", 0700), 0);
+    place_start(p);
+    assert_int_equal(ledger_flush(p->ledger, WALL), ERR_SYSTEM);
+    assert_int_equal(unlinkat(p->dir, FINDINGS_FILE ".new", AT_REMOVEDIR), 0);
+    assert_int_equal(ledger_sign(p->ledger, WALL), 0);
+    must_tell(p, "are missing from the end of the log");
+    assert_lines(p->dir, "\"event\":\"head_mismatch\"", 1);
 }
 
 /* ---- rotation ---- */
@@ -404,6 +466,8 @@ int main(void) {
         WITH_PLACE(ad_05_a_torn_end_is_cut_and_recorded_and_what_was_in_hand_is_a_gap),
         WITH_PLACE(au_04_a_changed_file_is_set_aside_and_verification_keeps_saying_so),
         WITH_PLACE(au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_start),
+        WITH_PLACE(au_04_a_head_that_is_not_the_newest_of_the_log_is_found_at_the_start),
+        WITH_PLACE(au_04_what_was_found_is_kept_or_nothing_is_written),
         WITH_PLACE(the_chain_spans_rotation_and_each_file_restates_its_producers),
         WITH_PLACE(old_files_are_removed_as_the_setting_says_and_that_is_recorded),
         WITH_PLACE(ad_05_a_kill_between_renaming_and_the_new_file_loses_no_link),

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "audit/findings.h"
 #include "audit/ledger.h"
 #include "audit/sign_key.h"
 #include "audit/verify.h"
@@ -30,7 +31,8 @@ static int log_folder_make(char path[64]) {
 /* With all that is audit's in it, and nothing else. */
 static void log_folder_remove(const char *path, int dir) {
     struct segment_list l;
-    static const char *const others[] = {"sign.key", "sign.pub", "head.json", "head.json.new"};
+    static const char *const others[] = {"sign.key", "sign.pub", "head.json", "head.json.new",
+                                         FINDINGS_FILE};
     assert_int_equal(segment_list_read(dir, &l), 0);
     for (size_t i = 0; i < l.n; i++)
         unlinkat(dir, l.at[i].text, 0);

@@ -21,7 +21,8 @@ enum { TRIES = 20 };
 
 static bool is_marked(int fd) {
     struct stat st;
-    return fstat(fd, &st) == 0 && (st.st_mode & 07777) == MARK;
+    /* Below a folder with S_ISGID every new one has it, too. */
+    return fstat(fd, &st) == 0 && (st.st_mode & (S_ISUID | S_ISVTX | 0777)) == MARK;
 }
 
 /* Whoever used it last may have removed it before it was locked. */

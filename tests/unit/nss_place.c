@@ -100,6 +100,18 @@ static void the_users_own_stays_also_when_two_come_at_once(void **state) {
     assert_true(is_there(h->place));
 }
 
+/* As home folders are where a user has a group of his own. */
+static void what_was_made_is_known_where_groups_are_inherited(void **state) {
+    const struct home *h = *state;
+    struct nss_place p = NSS_PLACE_NONE;
+    need_certutil();
+    assert_int_equal(chmod(h->path, S_ISGID | 0700), 0);
+    nss_place_make(&p);
+    assert_true(is_there(h->place));
+    nss_place_remove(&p);
+    assert_false(is_there(h->parent));
+}
+
 /* Of what was made a sandbox sees the outer one. */
 static void whoever_locks_it_keeps_nobody_from_it(void **state) {
     const struct home *h = *state;
@@ -129,6 +141,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(
             who_uses_it_has_it_whoever_comes_and_goes_and_nothing_is_left, setup, teardown),
         cmocka_unit_test_setup_teardown(the_users_own_stays_also_when_two_come_at_once, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(what_was_made_is_known_where_groups_are_inherited, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(whoever_locks_it_keeps_nobody_from_it, setup, teardown),
     };

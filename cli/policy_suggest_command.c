@@ -177,7 +177,7 @@ static int add_operation(struct suggestion *s, const struct service *in, struct 
     for (const struct wish *before = s->placed; before; before = before->next)
         if (wish_same_rule(before, w)) {
             memcpy(w->name, before->name, sizeof w->name);
-            return 0;
+            return w->name[0] ? 0 : ERR_MISSING;
         }
     take_name(s, w->name);
     buf_init(&text, POLICY_TEXT_MAX);
@@ -190,6 +190,7 @@ static int add_operation(struct suggestion *s, const struct service *in, struct 
         buf_printf(&s->notes,
                    "# For the service '%.*s', which is in another file (%s:%u):\n#     %.*s",
                    VIEW_ARG(service_name(in)), at.file, at.line, VIEW_ARG(buf_view(&text)));
+        w->name[0] = 0;
     }
     buf_free(&text);
     return err;

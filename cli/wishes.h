@@ -18,7 +18,8 @@ struct wish {
     bool tls;
     struct view sandbox, method, path; /* path empty: there was no request yet */
     struct view address;               /* where a name was found that is not public; else empty */
-    char name[WISH_NAME_SIZE]; /* of the operation that it made in a service of the policy */
+    char name
+        [WISH_NAME_SIZE]; /* of the operation that it made in a service of the policy, or empty */
     struct wish *next;
 };
 

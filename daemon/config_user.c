@@ -57,6 +57,7 @@ int config_id(struct lexer *l, bool group, uint32_t *out) {
     }
     int err = lexer_number(l, group ? "a group's name or id" : "a user's name or id", 0, NOBODY - 1,
                            &number);
-    *out = (uint32_t)number;
+    if (err == 0)
+        *out = (uint32_t)number;
     return err;
 }

@@ -115,11 +115,16 @@ static int hide_folder(const char *path) {
     return cover_pin(path) == 0 ? cover_folder(path, 0555) : -1;
 }
 
+/* The command, with a shorter way to it or more room, may reach it. */
+static bool is_there_all_the_same(int why) {
+    return why == ENAMETOOLONG || why == EMFILE || why == ENFILE || why == ENOMEM;
+}
+
 /* What the user cannot reach is not there for the command either. */
 static int hide(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0)
-        return errno == ENAMETOOLONG ? cannot_hide(path) : 0;
+        return is_there_all_the_same(errno) ? cannot_hide(path) : 0;
     int result =
         S_ISDIR(st.st_mode) ? hide_folder(path) : mount("/dev/null", path, NULL, MS_BIND, NULL);
     /* It may have ended meanwhile. */
@@ -132,11 +137,11 @@ static int hide_socket(const char *path) {
     struct stat st;
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0)
-        return errno == ENAMETOOLONG ? cannot_hide(path) : 0;
+        return is_there_all_the_same(errno) ? cannot_hide(path) : 0;
     snprintf(at, sizeof at, "/proc/self/fd/%d", fd);
-    int result = fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode)
-                     ? mount("/dev/null", at, NULL, MS_BIND, NULL)
-                     : 0;
+    int result = fstat(fd, &st);
+    if (result == 0 && S_ISSOCK(st.st_mode))
+        result = mount("/dev/null", at, NULL, MS_BIND, NULL);
     int why = errno;
     close(fd);
     errno = why;

@@ -1,5 +1,6 @@
 #include "base/patience.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/socket.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 enum { EACH_MS = 5 };
+
+static unsigned begun; /* and not ended */
 
 static void on_alarm(int number) {
     (void)number;
@@ -24,11 +27,14 @@ static void set_timer(long milliseconds) {
 }
 
 void patience_begin(void) {
-    set_timer(EACH_MS);
+    if (begun++ == 0)
+        set_timer(EACH_MS);
 }
 
 void patience_end(void) {
-    set_timer(0);
+    assert(begun > 0);
+    if (--begun == 0)
+        set_timer(0);
 }
 
 void patience_close(int fd) {

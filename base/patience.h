@@ -10,7 +10,7 @@
 
 /* Once in a process, before its rights are narrowed. ERR_SYSTEM. */
 MUST_USE int patience_prepare(void);
-/* Between the two a system call that blocks ends with EINTR within 5 ms. */
+/* Between the two a system call that blocks ends with EINTR within 5 ms. Pairs may stand in each other. */
 void patience_begin(void);
 void patience_end(void);
 /* Closes a socket of somebody else's, as said above. Of a file this helps nothing: its file system may not hear signals (FUSE). */

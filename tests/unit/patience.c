@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,6 +37,21 @@ static void accepting_ends_again_and_again(void **state) {
     }
     patience_end();
     assert_true(time(NULL) - begun < 30);
+    close(fd);
+}
+
+/* As when a client is closed while others are accepted. */
+static void what_ends_inside_of_another_ends_nothing_else(void **state) {
+    (void)state;
+    int fd = blocking_listener(), other = blocking_listener();
+    struct itimerval timer;
+    patience_begin();
+    patience_close(other);
+    assert_int_equal(accept4(fd, NULL, NULL, SOCK_CLOEXEC), -1);
+    assert_int_equal(errno, EINTR);
+    patience_end();
+    assert_int_equal(getitimer(ITIMER_REAL, &timer), 0);
+    assert_true(timer.it_value.tv_sec == 0 && timer.it_value.tv_usec == 0);
     close(fd);
 }
 
@@ -85,6 +101,7 @@ static void nothing_is_ended_afterwards(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepting_ends_again_and_again),
+        cmocka_unit_test(what_ends_inside_of_another_ends_nothing_else),
         cmocka_unit_test(closing_waits_for_nobody),
         cmocka_unit_test(nothing_is_ended_afterwards),
     };

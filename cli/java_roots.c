@@ -74,10 +74,10 @@ ASN1_SEQUENCE(root) = {
     ASN1_SIMPLE(struct root, algorithm, X509_ALGOR),
     ASN1_SIMPLE(struct root, signature, ASN1_BIT_STRING),
 } static_ASN1_SEQUENCE_END_name(struct root, root)
-    /* clang-format on */
+/* clang-format on */
 
-    /* Java keeps one of several entries of the same name, so each gets its number. */
-    static bool mark(PKCS12_SAFEBAG * bag, int number) {
+/* Java keeps one of several entries of the same name, so each gets its number. */
+static bool mark(PKCS12_SAFEBAG *bag, int number) {
     char alias[16];
     int n = snprintf(alias, sizeof alias, "root-%d", number);
     return PKCS12_add_friendlyname_utf8(bag, alias, n) == 1 &&

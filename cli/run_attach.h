@@ -14,8 +14,8 @@ enum { RUN_WHY_SIZE = 4352 }; /* a path, and some words */
 struct run_attach {
     int connection;       /* -1: there is none */
     char state[PATH_MAX]; /* of the exeatd of the configuration, "" without one */
-    char why
-        [RUN_WHY_SIZE]; /* the end of a sentence, if there is something to say of that there is no connection */
+    /* The end of a sentence, if there is something to say of that there is no connection. */
+    char why[RUN_WHY_SIZE];
 };
 
 /*

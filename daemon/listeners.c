@@ -131,7 +131,7 @@ static bool prepare(int fd, int family, int type, const struct config_listener *
            (!l->tproxy || take_any_destination(fd, family, why));
 }
 
-/* of: NULL for a Unix socket. */
+/* of: NULL for what is none of the internet. */
 static int open_socket(int type, const struct sockaddr_storage *to, socklen_t size,
                        const struct config_listener *of, struct buf *why) {
     int fd = socket(to->ss_family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -159,7 +159,6 @@ static void lanes_that_detach_in_the_same_moment_go_with_one_generation(void **s
     /* Whoever comes last is waited for no longer than the first was. */
     event_base_update_cache_time(loop_base(w->parent.loop));
     assert_true(waits(w) <= 401);
-    usleep(500000);
     event_base_loop(loop_base(w->parent.loop), EVLOOP_ONCE);
     assert_true(r->running && r->number == 2 && r->registry_state == 100);
     /* Those that have detached meanwhile are with the next one. */

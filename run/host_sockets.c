@@ -47,7 +47,7 @@ const char *const host_socket_variables[] = {
     NULL,
 };
 
-/* Below the home directory, for agents that start later than the sandbox. */
+/* Below the home directory: of agents, wherever they were bound. */
 static const char *const well_known[] = {
     ".gnupg/S.gpg-agent",
     ".gnupg/S.gpg-agent.ssh",

@@ -27,7 +27,7 @@ static bool is_shown(const struct run_plan *plan, struct view path) {
     return false;
 }
 
-static void probe_paths(const struct probe *p, const struct run_plan *plan,
+static void probe_paths(const struct probe *p, const struct run_plan *plan, const char *name,
                         void (*known)(struct buf *out),
                         void (*probe)(const struct probe *p, struct view paths)) {
     struct buf all, hidden;
@@ -39,7 +39,11 @@ static void probe_paths(const struct probe *p, const struct run_plan *plan,
         if (!is_shown(plan, path))
             buf_put(&hidden, view_of(path.p, path.n + 1));
     }
-    probe(p, buf_view(&hidden));
+    if (buf_ok(&all) && buf_ok(&hidden))
+        probe(p, buf_view(&hidden));
+    else
+        probe_tell(p, name, "all", PROBE_UNSURE, "bind fewer sockets in the sandbox",
+                   "there are too many to be tried");
     buf_free(&all);
     buf_free(&hidden);
 }
@@ -54,6 +58,6 @@ void probe_self(const struct run_plan *plan, struct buf *report) {
     }
     probe_abstract(&p);
     probe_processes(&p);
-    probe_paths(&p, plan, probe_known_sockets, probe_socket_files);
-    probe_paths(&p, plan, probe_known_files, probe_files);
+    probe_paths(&p, plan, "socket", probe_known_sockets, probe_socket_files);
+    probe_paths(&p, plan, "file", probe_known_files, probe_files);
 }

@@ -10,6 +10,7 @@ import select
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -356,6 +357,27 @@ def keys_of_those_with_an_exeatd_of_their_own_cannot_be_shown(attached):
     for folder in ("/tmp", "/dev/shm"):
         done = attached.run("ls", folder, options=["--bind", folder])
         assert done.returncode == 125 and b"sandboxes keep what is theirs" in done.stderr and not done.stdout, done
+
+
+def a_probe_is_not_blinded_by_sockets_without_end(attached):
+    """A place that is known stands behind those that the command makes, more than are tried."""
+    script = """
+import os, socket, stat
+server = socket.socket(socket.AF_UNIX)
+server.bind("/tmp/bound")
+for i in range(5000):
+    os.mknod("/tmp/" + "x" * 240 + "%05d" % i, stat.S_IFSOCK | 0o600)
+print("go", flush=True)
+input()
+"""
+    folder = attached.make(os.path.join(attached.home, ".gnupg"))
+    with attached.going("exec %s -c '%s'" % (PYTHON, script)), socket.socket(socket.AF_UNIX) as agent:
+        agent.bind(folder + "/S.gpg-agent")
+        agent.listen()
+        os.chmod(folder + "/S.gpg-agent", 0o777)
+        attached.daemon.exeat("sandbox", "probe", "a", check=False)
+        assert attached.daemon.last.returncode == 1 and b"too many to be tried" in attached.daemon.last.stdout, attached.daemon.last
+    shutil.rmtree(folder)
 
 
 def who_may_not_attach_is_told_so(attached):

@@ -80,6 +80,7 @@ int command_stop(const struct cli *cli, int argc, char **argv);
 int command_nft_print(const struct cli *cli, int argc, char **argv);
 int command_nft_check(const struct cli *cli, int argc, char **argv);
 int command_limits(const struct cli *cli, int argc, char **argv);
+int command_reasons(const struct cli *cli, int argc, char **argv);
 int command_version(const struct cli *cli, int argc, char **argv);
 
 #endif

@@ -83,6 +83,8 @@ static const struct command commands[] = {
      "rules for nftables that lead sandboxes behind interfaces to exeat", command_nft_print},
     {"nft", "check", "[--file FILE]", "whether these rules are loaded", command_nft_check},
     {"limits", NULL, "", "every limit, its default and what happens at it", command_limits},
+    {"reasons", NULL, "[CODE]", "every reason of a refusal, what it means and what to do",
+     command_reasons},
     {"version", NULL, "[--deps]", "version, and those of the linked libraries", command_version},
 };
 

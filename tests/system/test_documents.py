@@ -58,6 +58,18 @@ def limits_md_has_what_the_command_prints(_):
     assert exeat("limits").stdout in read("docs", "limits.md"), "docs/limits.md is not `exeat limits`"
 
 
+@test
+def reasons_md_has_what_the_command_prints(_):
+    printed = exeat("reasons").stdout
+    codes = set(re.findall(r'"([a-z_]+)", \d+,', read("policy", "reason.c")))
+    assert len(codes) > 60 and codes == set(re.findall(r"^\| `(\w+)` \|", printed, re.M)), codes
+    assert printed in read("docs", "reasons.md"), "docs/reasons.md is not `exeat reasons`"
+    for code in codes:
+        one = exeat("reasons", code)
+        assert one.returncode == 0 and one.stdout.startswith(code) and len(one.stdout.splitlines()) == 3, one
+    assert exeat("reasons", "no_such_code").returncode == 1
+
+
 # ---- the policy ----
 
 # In one of these every fragment must load.

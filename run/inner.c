@@ -49,9 +49,28 @@ static int tell_probes(const struct run_plan *plan, int line) {
     return result;
 }
 
+static bool say_byte(int s) {
+    return send(s, "", 1, MSG_NOSIGNAL) == 1;
+}
+
+static bool hear_byte(int s) {
+    char byte;
+    ssize_t n;
+    do
+        n = recv(s, &byte, 1, 0);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+/* The first process takes hold of its namespaces before it can leave them for others. */
+static int show_namespaces(int first) {
+    return say_byte(first) && hear_byte(first) ? 0 : -1;
+}
+
 static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller,
-                              int line) {
-    if (enter_namespaces(caller) != 0 || files_enter(plan) != 0 || confine_command() != 0)
+                              int line, int first) {
+    if (enter_namespaces(caller) != 0 || show_namespaces(first) != 0 || files_enter(plan) != 0 ||
+        confine_command() != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     /* Who does not let it go has said why. */
@@ -61,22 +80,32 @@ static _Noreturn void command(const struct run_plan *plan, const struct inner_ca
     run_execute(plan->argv);
 }
 
-/* Who made a user namespace may enter it, without any other right. */
-static int enter_one(pid_t of, const char *name, int type) {
+/* Those that the command began in: it may be in others of its own later, which are not what it was given. */
+struct entrance {
+    int user, mounts;
+};
+
+static int open_one(pid_t of, const char *name) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)of, name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int result = fd >= 0 ? setns(fd, type) : -1;
-    if (result != 0)
-        run_say("a probe cannot enter %s: %s", path, strerror(errno));
-    if (fd >= 0)
-        close(fd);
-    return result;
+    return fd >= 0 ? fd : run_say("%s: %s", path, strerror(errno));
 }
 
-static int enter_those_of(pid_t of) {
-    return enter_one(of, "user", CLONE_NEWUSER) == 0 && enter_one(of, "mnt", CLONE_NEWNS) == 0 ? 0
-                                                                                               : -1;
+/* -1 after saying why, here or in the command. */
+static int open_entrance(pid_t command, int s, struct entrance *out) {
+    if (!hear_byte(s))
+        return -1;
+    out->user = open_one(command, "user");
+    out->mounts = open_one(command, "mnt");
+    return out->user >= 0 && out->mounts >= 0 && say_byte(s) ? 0 : -1;
+}
+
+/* Who made a user namespace may enter it, without any other right. */
+static int enter(const struct entrance *e) {
+    return setns(e->user, CLONE_NEWUSER) == 0 && setns(e->mounts, CLONE_NEWNS) == 0
+               ? 0
+               : run_say("a probe cannot enter the sandbox: %s", strerror(errno));
 }
 
 /* Nothing of the launcher's but the line. */
@@ -87,8 +116,8 @@ static void keep_line(int line) {
 }
 
 /* In the namespaces of the command, while that runs, and with as few rights. */
-static _Noreturn void prober(const struct run_plan *plan, pid_t of, int line) {
-    if (enter_those_of(of) != 0 || confine_command() != 0)
+static _Noreturn void prober(const struct run_plan *plan, const struct entrance *e, int line) {
+    if (enter(e) != 0 || confine_command() != 0)
         _exit(RUN_FAILED);
     keep_line(line);
     _exit(tell_probes(plan, line) == 0 ? 0 : RUN_FAILED);
@@ -143,6 +172,7 @@ struct inside {
     struct inner_talk talk; /* s is -1 when nobody is left to ask */
     int signals;
     pid_t command, prober; /* the latter 0: nobody probes */
+    struct entrance entrance;
 };
 
 static void tell_no_report(const struct inside *i) {
@@ -158,7 +188,7 @@ static void take_ask(struct inside *i) {
         return;
     i->prober = fork();
     if (i->prober == 0)
-        prober(i->plan, i->command, i->talk.line);
+        prober(i->plan, &i->entrance, i->talk.line);
     if (i->prober < 0) {
         i->prober = 0;
         tell_no_report(i);
@@ -203,16 +233,31 @@ static bool is_bound_to_launcher(int s) {
            !(recv(s, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0);
 }
 
+/* The command's process, as far as its namespaces, or -1 after saying why. */
+static int begin_command(struct inside *i, const struct inner_caller *caller) {
+    int s[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, s) != 0)
+        return run_say("a socket pair: %s", strerror(errno));
+    i->command = fork();
+    if (i->command == 0) {
+        close(s[0]);
+        command(i->plan, caller, i->talk.line, s[1]);
+    }
+    close(s[1]);
+    int result = i->command > 0 ? open_entrance(i->command, s[0], &i->entrance)
+                                : run_say("a process for the command: %s", strerror(errno));
+    close(s[0]);
+    return result;
+}
+
 void inner_main(const struct run_plan *plan, const struct inner_caller *caller,
                 const struct inner_talk *talk) {
     struct inside i = {.plan = plan, .talk = *talk};
     if (make_sandbox(plan, caller, talk->s) != 0)
         _exit(RUN_FAILED);
     i.signals = signals_open();
-    i.command = i.signals >= 0 ? fork() : -1;
-    if (i.command == 0)
-        command(plan, caller, talk->line);
-    if (i.command < 0 || confine_init() != 0 || !is_bound_to_launcher(talk->s))
+    if (i.signals < 0 || begin_command(&i, caller) != 0 || confine_init() != 0 ||
+        !is_bound_to_launcher(talk->s))
         _exit(RUN_FAILED);
     _exit(talk_send_status(talk->s, await(&i)) == 0 ? 0 : RUN_FAILED);
 }

@@ -380,6 +380,15 @@ input()
     shutil.rmtree(folder)
 
 
+def a_command_that_went_into_other_namespaces_is_probed_where_it_began(attached):
+    """Where it may be nobody, and another user's places would be tried."""
+    for how in ("-U", "-Ur", "-Um --propagation unchanged", "-Un"):
+        with attached.going('exec unshare %s sh -c "echo go; exec sleep 60"' % how):
+            attached.daemon.exeat("sandbox", "probe", "a")
+            assert b"0 escaped, 0 unsure" in attached.daemon.last.stdout, attached.daemon.last
+        assert wait_for(lambda: attached.run("true").returncode == 0)
+
+
 def who_may_not_attach_is_told_so(attached):
     done = subprocess.run(attached.words(["true"], sandbox="c"), stderr=subprocess.PIPE, **attached.how())
     assert done.returncode == 125 and b"may not attach" in done.stderr, done

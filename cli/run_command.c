@@ -162,9 +162,10 @@ static int resolve_hidden(struct buf *paths) {
 
 static int check_binds_for(const struct run_options *o, const char *base) {
     char in_it[PATH_MAX + 16], place[RUN_PLACE_MAX];
-    snprintf(in_it, sizeof in_it, "%s/exeat-run-", base);
+    int n = snprintf(in_it, sizeof in_it, "%s/exeat-run-", base);
     for (size_t i = 0; i < o->plan.n_binds; i++)
-        if (run_bind_place(&o->plan.binds[i], in_it, place))
+        if (run_bind_place(&o->plan.binds[i], in_it, place) ||
+            strncmp(o->plan.binds[i].from, in_it, (size_t)n) == 0)
             return run_say("--bind %s: sandboxes keep what is theirs in it (%s); a folder in it "
                            "can be shown",
                            o->plan.binds[i].from, base);

@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 
 from helpers import HOSTS, POLICY, SECRET, answer
@@ -354,8 +355,12 @@ def what_a_probe_tries_is_counted_and_what_the_sandbox_tries_is_shown(attached):
 
 def keys_of_those_with_an_exeatd_of_their_own_cannot_be_shown(attached):
     """They are in /tmp, where the folder of one that is attached is not."""
-    for folder in ("/tmp", "/dev/shm"):
-        done = attached.run("ls", folder, options=["--bind", folder])
+    with tempfile.TemporaryDirectory(prefix="exeat-run-", dir="/tmp") as one:
+        folders = "/tmp", "/dev/shm", one, os.path.join(one, "state")
+        os.mkdir(folders[-1])
+        os.chown(one, ORDINARY, ORDINARY)
+        refused = [(folder, attached.run("ls", folder, options=["--bind", folder])) for folder in folders]
+    for folder, done in refused:
         assert done.returncode == 125 and b"sandboxes keep what is theirs" in done.stderr and not done.stdout, done
 
 

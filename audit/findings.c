@@ -2,8 +2,7 @@
 
 #include "audit/log_file.h"
 
-#include <errno.h>
-#include <string.h>
+enum { TOLD_MAX = 512 };
 
 int findings_add(int dir, struct view lines) {
     struct buf text;
@@ -21,16 +20,16 @@ void findings_tell(int dir, struct buf *out) {
     struct buf text;
     buf_init(&text, 2 * FINDINGS_MAX + 1);
     int result = log_file_read(dir, FINDINGS_FILE, 2 * FINDINGS_MAX, &text);
-    if (result == ERR_SYSTEM)
-        buf_printf(out, FINDINGS_FILE ": %s", strerror(errno));
-    else if (result != ERR_MISSING) {
+    if (result == 0) {
         struct view rest = buf_view(&text), first = view_cut(&rest, '\n');
         size_t more = 0;
         while (rest.n > 0)
             more += view_cut(&rest, '\n').n > 0;
-        buf_put(out, first);
+        buf_put(out, view_head(first, TOLD_MAX));
         if (more > 0)
             buf_printf(out, " (and %zu more)", more);
+    } else if (result != ERR_MISSING) {
+        buf_printf(out, FINDINGS_FILE ": %s", err_why(result));
     }
     buf_free(&text);
 }

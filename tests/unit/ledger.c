@@ -308,6 +308,28 @@ static void au_04_what_was_found_is_kept_or_nothing_is_written(void **state) {
     assert_lines(p->dir, "\"event\":\"head_mismatch\"", 1);
 }
 
+static void what_is_told_of_findings_is_short_and_never_nothing(void **state) {
+    struct place *p = *state;
+    char line[1024];
+    struct buf told, more;
+    buf_init(&told, FINDINGS_MAX);
+    buf_init(&more, 4 * FINDINGS_MAX);
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 1] = '\n';
+    assert_int_equal(findings_add(p->dir, view_of(line, sizeof line)), 0);
+    findings_tell(p->dir, &told);
+    assert_int_equal(buf_len(&told), 512);
+    /* Longer than what any start has made of it. */
+    while (buf_len(&more) <= 2 * FINDINGS_MAX)
+        buf_put(&more, view_of(line, sizeof line));
+    assert_int_equal(log_file_replace(p->dir, FINDINGS_FILE, 0640, buf_view(&more)), 0);
+    buf_reset(&told);
+    findings_tell(p->dir, &told);
+    assert_true(view_starts(buf_view(&told), VIEW("findings: ")));
+    buf_free(&told);
+    buf_free(&more);
+}
+
 /* ---- rotation ---- */
 
 static void the_chain_spans_rotation_and_each_file_restates_its_producers(void **state) {
@@ -468,6 +490,7 @@ int main(void) {
         WITH_PLACE(au_04_a_log_that_lost_its_end_since_its_signed_head_says_so_at_the_start),
         WITH_PLACE(au_04_a_head_that_is_not_the_newest_of_the_log_is_found_at_the_start),
         WITH_PLACE(au_04_what_was_found_is_kept_or_nothing_is_written),
+        WITH_PLACE(what_is_told_of_findings_is_short_and_never_nothing),
         WITH_PLACE(the_chain_spans_rotation_and_each_file_restates_its_producers),
         WITH_PLACE(old_files_are_removed_as_the_setting_says_and_that_is_recorded),
         WITH_PLACE(ad_05_a_kill_between_renaming_and_the_new_file_loses_no_link),

@@ -1,13 +1,12 @@
 #include "cli/nft_rules.h"
 
-#include "cli/nft_routes.h"
+#include "cli/nft_maker.h"
 #include "policy/admission.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    RULE_MAX = 1024,
     LOGGED_A_SECOND = 50,
     LOGGED_BYTES = 68, /* the longest header of IPv4, and UDP's */
 };
@@ -45,186 +44,6 @@ bool nft_rules_some(const struct nft_rules *r, const char *family) {
     return false;
 }
 
-/* ---- a rule ---- */
-
-struct maker {
-    struct nft_rules *rules;
-    struct nft_rule *now;
-    bool failed;
-};
-
-static void rule_free(struct nft_rule *r) {
-    buf_free(&r->text);
-    json_decref(r->expr);
-    free(r);
-}
-
-static void begin(struct maker *m, enum nft_chain chain) {
-    m->now = calloc(1, sizeof *m->now);
-    if (!m->now) {
-        m->failed = true;
-        return;
-    }
-    m->now->chain = chain;
-    m->now->expr = json_array();
-    buf_init(&m->now->text, RULE_MAX);
-}
-
-static bool is_there(const struct nft_rules *rules, const struct nft_rule *wanted) {
-    for (const struct nft_rule *r = rules->first; r; r = r->next)
-        if (r->chain == wanted->chain && view_equal(buf_view(&r->text), buf_view(&wanted->text)))
-            return true;
-    return false;
-}
-
-/* One that is there already, since listeners share an interface, is not made twice. */
-static void end(struct maker *m) {
-    struct nft_rule *r = m->now;
-    if (!r)
-        return;
-    m->now = NULL;
-    m->failed = m->failed || !buf_ok(&r->text) || !r->expr;
-    if (m->failed || is_there(m->rules, r)) {
-        rule_free(r);
-        return;
-    }
-    *m->rules->last = r;
-    m->rules->last = &r->next;
-}
-
-/* Takes over statement. */
-static void put(struct maker *m, json_t *statement, const char *text) {
-    if (!m->now) {
-        json_decref(statement);
-        return;
-    }
-    buf_printf(&m->now->text, " %s", text);
-    if (json_array_append_new(m->now->expr, statement) != 0)
-        m->failed = true;
-}
-
-static void put_match(struct maker *m, const char *op, json_t *left, json_t *right,
-                      const char *text) {
-    put(m, json_pack("{s:{s:s,s:o,s:o}}", "match", "op", op, "left", left, "right", right), text);
-}
-
-static void put_meta(struct maker *m, const char *key, const char *value) {
-    char text[64];
-    bool named = strcmp(key, "iifname") == 0 || strcmp(key, "oifname") == 0;
-    snprintf(text, sizeof text, named ? "%s \"%s\"" : "meta %s %s", key, value);
-    put_match(m, "==", json_pack("{s:{s:s}}", "meta", "key", key), json_string(value), text);
-}
-
-static void put_payload(struct maker *m, const char *protocol, const char *field, json_t *value,
-                        const char *written) {
-    char text[128];
-    snprintf(text, sizeof text, "%s %s %s", protocol, field, written);
-    put_match(m, "==", json_pack("{s:{s:s,s:s}}", "payload", "protocol", protocol, "field", field),
-              value, text);
-}
-
-static void put_port(struct maker *m, const char *protocol, uint16_t port) {
-    char text[8];
-    snprintf(text, sizeof text, "%u", port);
-    put_payload(m, protocol, "dport", json_integer(port), text);
-}
-
-static const char *ip(uint8_t family) {
-    return family == 4 ? "ip" : "ip6";
-}
-
-static void put_range_of(struct maker *m, const char *protocol, const char *field,
-                         const struct range *r) {
-    char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + 8];
-    address_format(&r->base, address);
-    bool one = r->bits == (r->base.family == 4 ? 32 : 128);
-    snprintf(text, sizeof text, one ? "%s" : "%s/%u", address, r->bits);
-    put_payload(m, protocol, field,
-                one ? json_string(address)
-                    : json_pack("{s:{s:s,s:i}}", "prefix", "addr", address, "len", (int)r->bits),
-                text);
-}
-
-static void put_range(struct maker *m, const char *field, const struct range *r) {
-    put_range_of(m, ip(r->base.family), field, r);
-}
-
-static void put_address(struct maker *m, const char *field, const struct address *a) {
-    struct range one = {*a, a->family == 4 ? 32 : 128};
-    put_range(m, field, &one);
-}
-
-static void put_connection(struct maker *m, const char *key, const char *value) {
-    char text[64];
-    bool is_set = strcmp(key, "direction") != 0;
-    snprintf(text, sizeof text, "ct %s %s", key, value);
-    put_match(m, is_set ? "in" : "==", json_pack("{s:{s:s}}", "ct", "key", key), json_string(value),
-              text);
-}
-
-/* ---- how a rule ends ---- */
-
-static void end_plainly(struct maker *m, const char *verdict) {
-    put(m, json_pack("{s:n}", verdict), verdict);
-    end(m);
-}
-
-static bool is_wildcard(const struct address *a) {
-    static const uint8_t zeros[sizeof a->bytes];
-    return memcmp(a->bytes, zeros, a->family == 4 ? 4 : 16) == 0;
-}
-
-static void end_leading_to(struct maker *m, const struct config_listener *l) {
-    char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + 32];
-    if (is_wildcard(&l->address)) {
-        snprintf(text, sizeof text, "redirect to :%u", l->port);
-        put(m, json_pack("{s:{s:i}}", "redirect", "port", (int)l->port), text);
-    } else {
-        address_format(&l->address, address);
-        snprintf(text, sizeof text,
-                 l->address.family == 4 ? "dnat %s to %s:%u" : "dnat %s to [%s]:%u",
-                 ip(l->address.family), address, l->port);
-        put(m,
-            json_pack("{s:{s:s,s:s,s:i}}", "dnat", "family", ip(l->address.family), "addr", address,
-                      "port", (int)l->port),
-            text);
-    }
-    end(m);
-}
-
-/* It takes them where a socket has the listener's place; else the next rule is asked. */
-static void end_diverting(struct maker *m, const struct config_listener *l) {
-    char address[ADDRESS_TEXT_SIZE] = "", text[ADDRESS_TEXT_SIZE + 32];
-    const char *family = ip(l->address.family);
-    bool anywhere = is_wildcard(&l->address);
-    if (!anywhere)
-        address_format(&l->address, address);
-    snprintf(text, sizeof text,
-             l->address.family == 4 || anywhere ? "tproxy %s to %s:%u" : "tproxy %s to [%s]:%u",
-             family, address, l->port);
-    put(m,
-        json_pack("{s:{s:s,s:s*,s:i}}", "tproxy", "family", family, "addr",
-                  anywhere ? NULL : address, "port", (int)l->port),
-        text);
-    snprintf(text, sizeof text, "meta mark set 0x%08x", NFT_MARK);
-    put(m,
-        json_pack("{s:{s:{s:{s:s}},s:i}}", "mangle", "key", "meta", "key", "mark", "value",
-                  NFT_MARK),
-        text);
-    end_plainly(m, "accept");
-}
-
-static void end_refusing(struct maker *m, bool tcp) {
-    if (tcp) {
-        put_meta(m, "l4proto", "tcp");
-        put(m, json_pack("{s:{s:s}}", "reject", "type", "tcp reset"), "reject with tcp reset");
-    } else {
-        put(m, json_pack("{s:{s:s,s:s}}", "reject", "type", "icmpx", "expr", "admin-prohibited"),
-            "reject with icmpx admin-prohibited");
-    }
-    end(m);
-}
-
 /* ---- whose packets ---- */
 
 /* A listener, and one of its sources; NULL where it names none. */
@@ -242,22 +61,22 @@ bool nft_rules_lead_to(const struct config_listener *l) {
 
 /* Begins a rule about them, as far as interface and address tell. */
 static void begin_from(struct maker *m, enum nft_chain chain, const struct packets *p) {
-    begin(m, chain);
+    maker_begin(m, chain);
     if (p->of->interface[0])
-        put_meta(m, "iifname", p->of->interface);
+        maker_put_meta(m, "iifname", p->of->interface);
     if (p->source)
-        put_range(m, "saddr", p->source);
+        maker_put_range(m, "saddr", p->source);
     else
-        put_meta(m, "nfproto", p->of->address.family == 4 ? "ipv4" : "ipv6");
+        maker_put_meta(m, "nfproto", p->of->address.family == 4 ? "ipv4" : "ipv6");
 }
 
 /* The same, of all that shares an interface, whatever its address. */
 static void begin_scope(struct maker *m, enum nft_chain chain, const struct packets *p) {
-    begin(m, chain);
+    maker_begin(m, chain);
     if (p->of->interface[0])
-        put_meta(m, "iifname", p->of->interface);
+        maker_put_meta(m, "iifname", p->of->interface);
     else if (p->source)
-        put_range(m, "saddr", p->source);
+        maker_put_range(m, "saddr", p->source);
 }
 
 /*
@@ -266,15 +85,15 @@ static void begin_scope(struct maker *m, enum nft_chain chain, const struct pack
  */
 static void begin_to(struct maker *m, enum nft_chain chain, const struct packets *p,
                      const char *connection) {
-    bool anywhere = is_wildcard(&p->of->address);
+    bool anywhere = maker_is_wildcard(&p->of->address);
     if (anywhere || p->source)
         begin_from(m, chain, p);
     else
         begin_scope(m, chain, p);
     if (connection)
-        put_connection(m, "status", connection);
+        maker_put_connection(m, "status", connection);
     if (!anywhere)
-        put_address(m, "daddr", &p->of->address);
+        maker_put_address(m, "daddr", &p->of->address);
 }
 
 static void each_source(struct maker *m, const struct config_listener *l, rule_writer *write) {
@@ -301,7 +120,7 @@ static void write_source(struct maker *m, const struct packets *p) {
     if (!p->source || !p->of->interface[0])
         return;
     begin_from(m, NFT_SPOOFED, p);
-    end_plainly(m, "accept");
+    maker_end_plainly(m, "accept");
 }
 
 /* Finding neighbours takes addresses of the link, and none before there is one. */
@@ -309,11 +128,11 @@ static void write_neighbours(struct maker *m, enum nft_chain chain, const char *
     static const struct range link = {{6, {0xfe, 0x80}}, 10}, none = {{6, {0}}, 128};
     const struct range *ranges[] = {&link, &none};
     for (size_t i = 0; i < 2; i++) {
-        begin(m, chain);
-        put_meta(m, "iifname", interface);
-        put_range(m, "saddr", ranges[i]);
-        put_meta(m, "l4proto", "ipv6-icmp");
-        end_plainly(m, "accept");
+        maker_begin(m, chain);
+        maker_put_meta(m, "iifname", interface);
+        maker_put_range(m, "saddr", ranges[i]);
+        maker_put_meta(m, "l4proto", "ipv6-icmp");
+        maker_end_plainly(m, "accept");
     }
 }
 
@@ -321,30 +140,30 @@ static void write_spoofed(struct maker *m, const struct packets *p) {
     if (!p->source || !p->of->interface[0])
         return;
     write_neighbours(m, NFT_SPOOFED, p->of->interface);
-    begin(m, NFT_SPOOFED);
-    put_meta(m, "iifname", p->of->interface);
-    end_plainly(m, "drop");
+    maker_begin(m, NFT_SPOOFED);
+    maker_put_meta(m, "iifname", p->of->interface);
+    maker_end_plainly(m, "drop");
 }
 
 /* ---- at a bridge ---- */
 
 static void begin_port(struct maker *m, enum nft_chain chain, const char *way,
                        const struct packets *p) {
-    begin(m, chain);
-    put_meta(m, way, p->of->port_of_bridge);
+    maker_begin(m, chain);
+    maker_put_meta(m, way, p->of->port_of_bridge);
 }
 
 static void write_port_source(struct maker *m, const struct packets *p) {
     if (!p->source || !p->of->port_of_bridge[0])
         return;
     begin_port(m, NFT_PORTS, "iifname", p);
-    put_range(m, "saddr", p->source);
-    end_plainly(m, "accept");
+    maker_put_range(m, "saddr", p->source);
+    maker_end_plainly(m, "accept");
     if (p->source->base.family != 4)
         return;
     begin_port(m, NFT_PORTS, "iifname", p);
-    put_range_of(m, "arp", "saddr ip", p->source);
-    end_plainly(m, "accept");
+    maker_put_range_of(m, "arp", "saddr ip", p->source);
+    maker_end_plainly(m, "accept");
 }
 
 static void write_port(struct maker *m, const struct packets *p) {
@@ -352,11 +171,11 @@ static void write_port(struct maker *m, const struct packets *p) {
         return;
     write_neighbours(m, NFT_PORTS, p->of->port_of_bridge);
     begin_port(m, NFT_PORTS, "iifname", p);
-    end_plainly(m, "drop");
+    maker_end_plainly(m, "drop");
     begin_port(m, NFT_BETWEEN, "iifname", p);
-    end_plainly(m, "drop");
+    maker_end_plainly(m, "drop");
     begin_port(m, NFT_BETWEEN, "oifname", p);
-    end_plainly(m, "drop");
+    maker_end_plainly(m, "drop");
 }
 
 /* ---- redirected ---- */
@@ -370,8 +189,8 @@ static void write_explicit(struct maker *m, enum nft_chain chain, const struct p
     if (p->of->way != WAY_EXPLICIT)
         return;
     begin_to(m, chain, p, NULL);
-    put_port(m, "tcp", p->of->port);
-    end_plainly(m, "accept");
+    maker_put_port(m, "tcp", p->of->port);
+    maker_end_plainly(m, "accept");
 }
 
 static void write_left(struct maker *m, const struct packets *p) {
@@ -382,29 +201,29 @@ static void write_names(struct maker *m, const struct packets *p) {
     if (p->of->way != WAY_DNS_UDP && p->of->way != WAY_DNS_TCP)
         return;
     begin_from(m, NFT_REDIRECTED, p);
-    put_port(m, protocol_of(p->of), 53);
-    end_leading_to(m, p->of);
+    maker_put_port(m, protocol_of(p->of), 53);
+    maker_end_leading_to(m, p->of);
 }
 
 static void write_connections(struct maker *m, const struct packets *p) {
     if (p->of->way != WAY_TRANSPARENT || p->of->tproxy)
         return;
     begin_from(m, NFT_REDIRECTED, p);
-    put_meta(m, "l4proto", "tcp");
-    end_leading_to(m, p->of);
+    maker_put_meta(m, "l4proto", "tcp");
+    maker_end_leading_to(m, p->of);
 }
 
 /* ---- refused ---- */
 
 static void write_answers(struct maker *m, enum nft_chain chain, const struct packets *p) {
     begin_scope(m, chain, p);
-    put_connection(m, "state", "established");
-    end_plainly(m, "accept");
+    maker_put_connection(m, "state", "established");
+    maker_end_plainly(m, "accept");
     /* What the way back says of them: too long, unreachable. */
     begin_scope(m, chain, p);
-    put_connection(m, "state", "related");
-    put_meta(m, "l4proto", p->of->address.family == 4 ? "icmp" : "ipv6-icmp");
-    end_plainly(m, "accept");
+    maker_put_connection(m, "state", "related");
+    maker_put_meta(m, "l4proto", p->of->address.family == 4 ? "icmp" : "ipv6-icmp");
+    maker_end_plainly(m, "accept");
 }
 
 /*
@@ -416,8 +235,8 @@ static void write_led(struct maker *m, const struct packets *p) {
         return;
     bool is_meant = p->of->way != WAY_TRANSPARENT && p->of->port == 53;
     begin_to(m, NFT_REFUSED, p, is_meant ? NULL : "dnat");
-    put_port(m, protocol_of(p->of), p->of->port);
-    end_plainly(m, "accept");
+    maker_put_port(m, protocol_of(p->of), p->of->port);
+    maker_end_plainly(m, "accept");
 }
 
 static void write_arrived(struct maker *m, const struct packets *p) {
@@ -430,9 +249,9 @@ static void write_diverted(struct maker *m, const struct packets *p) {
     if (!p->of->tproxy)
         return;
     begin_from(m, NFT_REFUSED, p);
-    put_meta(m, "l4proto", "tcp");
-    put_connection(m, "direction", "original");
-    end_diverting(m, p->of);
+    maker_put_meta(m, "l4proto", "tcp");
+    maker_put_connection(m, "direction", "original");
+    maker_end_diverting(m, p->of);
     if (p->of->address.family == 4)
         m->rules->marks4 = true;
     else
@@ -445,16 +264,16 @@ static void write_let_through(struct maker *m, const struct packets *p) {
     write_answers(m, NFT_REFUSED, p);
     for (size_t i = 0; i < 3 && p->of->interface[0]; i++) {
         begin_scope(m, NFT_REFUSED, p);
-        put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);
-        end_plainly(m, "accept");
+        maker_put_payload(m, "icmpv6", "type", json_string(neighbours[i]), neighbours[i]);
+        maker_end_plainly(m, "accept");
     }
 }
 
 static void write_refusals(struct maker *m, enum nft_chain chain, const struct packets *p) {
     begin_scope(m, chain, p);
-    end_refusing(m, true);
+    maker_end_refusing(m, true);
     begin_scope(m, chain, p);
-    end_refusing(m, false);
+    maker_end_refusing(m, false);
 }
 
 /* Before they are refused; the rest of so many in a second is refused unseen. */
@@ -463,16 +282,17 @@ static void write_logged(struct maker *m, const struct packets *p) {
     if (!p->of->nflog)
         return;
     begin_from(m, NFT_REFUSED, p);
-    put_meta(m, "l4proto", "udp");
+    maker_put_meta(m, "l4proto", "udp");
     snprintf(text, sizeof text, "limit rate %d/second burst 5 packets", LOGGED_A_SECOND);
-    put(m,
-        json_pack("{s:{s:i,s:i,s:s}}", "limit", "rate", LOGGED_A_SECOND, "burst", 5, "per",
-                  "second"),
-        text);
+    maker_put(m,
+              json_pack("{s:{s:i,s:i,s:s}}", "limit", "rate", LOGGED_A_SECOND, "burst", 5, "per",
+                        "second"),
+              text);
     snprintf(text, sizeof text, "log group %u snaplen %d", p->of->nflog, LOGGED_BYTES);
-    put(m, json_pack("{s:{s:i,s:i}}", "log", "group", (int)p->of->nflog, "snaplen", LOGGED_BYTES),
+    maker_put(
+        m, json_pack("{s:{s:i,s:i}}", "log", "group", (int)p->of->nflog, "snaplen", LOGGED_BYTES),
         text);
-    end(m);
+    maker_end(m);
 }
 
 static void write_refused(struct maker *m, const struct packets *p) {
@@ -518,10 +338,16 @@ int nft_rules_make(const struct config *c, struct nft_rules *out,
     return out->first ? 0 : ERR_MISSING;
 }
 
+void nft_rule_free(struct nft_rule *r) {
+    buf_free(&r->text);
+    json_decref(r->expr);
+    free(r);
+}
+
 void nft_rules_free(struct nft_rules *r) {
     while (r->first) {
         struct nft_rule *next = r->first->next;
-        rule_free(r->first);
+        nft_rule_free(r->first);
         r->first = next;
     }
 }

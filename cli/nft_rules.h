@@ -71,5 +71,6 @@ bool nft_rules_some(const struct nft_rules *r, const char *family);
 MUST_USE int nft_rules_make(const struct config *c, struct nft_rules *out,
                             const struct config_listener **bad);
 void nft_rules_free(struct nft_rules *r);
+void nft_rule_free(struct nft_rule *r);
 
 #endif

@@ -85,10 +85,7 @@ static void put_change(struct replay *r, const struct verdict *v) {
 
 /* A record does not tell what conditions ask about. */
 static bool hangs_on_conditions(const struct nearest *n) {
-    for (size_t i = 0; i < n->n_failures; i++)
-        if (n->failures[i].clause != CLAUSE_CONDITION)
-            return false;
-    return n->n_failures > 0;
+    return nearest_fails_only(n, 1u << CLAUSE_CONDITION);
 }
 
 static void replay_line(void *ctx, struct view line) {

@@ -60,6 +60,11 @@ static bool is_closed(const struct wish *w, struct address *at) {
     return address_classify(at) != ADDRESS_PUBLIC;
 }
 
+bool wish_is_closed(const struct wish *w) {
+    struct address at;
+    return is_closed(w, &at);
+}
+
 /* ---- keeping ---- */
 
 static bool is_kept(const struct wish_list *l, const struct wish *new) {
@@ -86,7 +91,7 @@ static struct view copy(struct wishes *all, struct view text) {
     return kept;
 }
 
-static void put_last(struct wish_list *l, struct wish *w) {
+void wish_list_add(struct wish_list *l, struct wish *w) {
     w->next = NULL;
     *l->end = w;
     l->end = &w->next;
@@ -104,28 +109,26 @@ static void keep(struct wishes *all, struct wish_list *l, const struct wish *new
     w->method = copy(all, new->method);
     w->path = copy(all, new->path);
     w->address = copy(all, new->address);
-    put_last(l, w);
+    wish_list_add(l, w);
 }
 
 /* A name or a connection that was refused for its host or port: what for is not known. */
 static bool keep_tunnel(struct wishes *all, struct wish *w) {
     const struct decision *d = &all->d;
-    struct address at;
     if (!d->bare || !name_is_good(d->sandbox) ||
         (d->why != REASON_HOST_NOT_ALLOWED && d->why != REASON_PORT_NOT_ALLOWED))
         return false;
     w->tls = true;
     w->method = w->path = (struct view){NULL, 0};
-    keep(all, is_closed(w, &at) ? &all->closed : &all->tunnels, w);
+    keep(all, wish_is_closed(w) ? &all->closed : &all->tunnels, w);
     return true;
 }
 
 /* A name of the policy that was found at an address which none of its ranges opens. */
 static bool keep_closed(struct wishes *all, const struct wish *w) {
     const struct decision *d = &all->d;
-    struct address at;
     if (d->why != REASON_ADDRESS_NOT_ALLOWED || !decision_is_request(d) || !can_be_said(d) ||
-        !is_closed(w, &at))
+        !wish_is_closed(w))
         return false;
     keep(all, &all->closed, w);
     return true;
@@ -157,19 +160,10 @@ void wishes_line(void *ctx, struct view line) {
         all->left_out++;
 }
 
-void wishes_close(struct wishes *w) {
-    struct address at;
-    struct wish **from = &w->requests.first;
-    while (*from) {
-        struct wish *one = *from;
-        if (is_closed(one, &at)) {
-            *from = one->next;
-            put_last(&w->closed, one);
-        } else {
-            from = &one->next;
-        }
-    }
-    w->requests.end = from;
+int wish_refuse(struct wishes *all, struct wish *w, struct view why) {
+    w->why = copy(all, why);
+    wish_list_add(&all->refused, w);
+    return all->failed ? ERR_MEMORY : 0;
 }
 
 /* ---- notes ---- */
@@ -191,6 +185,8 @@ static void put_note(const struct wish *w, struct buf *out) {
             buf_printf(out, ", found at %s", text);
         buf_printf(out, " (%s)", address_class_name(address_classify(&at)));
     }
+    if (w->why.n > 0)
+        buf_printf(out, ": %.*s", VIEW_ARG(w->why));
     buf_put_u8(out, '\n');
 }
 
@@ -210,6 +206,7 @@ void wishes_put_notes(const struct wishes *w, struct buf *out) {
         buf_printf(
             out, "# %zu later refusals left out: a policy has no room for so many different ones\n",
             w->crowded_out);
+    put_list(&w->refused, "# No rule is made of these:\n", out);
     put_list(&w->closed,
              "# Refused at addresses that are not public. No rule is made of these: a `range` for "
              "one opens the\n# operator's own network, the machine itself, or a metadata service, "
@@ -231,6 +228,7 @@ void wishes_init(struct wishes *w, size_t room) {
     w->requests.end = &w->requests.first;
     w->tunnels.end = &w->tunnels.first;
     w->closed.end = &w->closed.first;
+    w->refused.end = &w->refused.first;
     buf_init(&w->d.memory, 1 << 20);
 }
 

@@ -14,6 +14,13 @@ const char *clause_word(enum clause c) {
     return words[c];
 }
 
+bool nearest_fails_only(const struct nearest *n, unsigned clauses) {
+    for (size_t i = 0; i < n->n_failures; i++)
+        if ((clauses & 1u << n->failures[i].clause) == 0)
+            return false;
+    return n->operation && n->n_failures > 0;
+}
+
 struct question {
     const struct request_facts *f;
     const struct who *who; /* NULL: nobody has this name */
@@ -22,6 +29,7 @@ struct question {
 
 /* How far a line is from the request; compared from the top. */
 struct distance {
+    bool elsewhere; /* it is not about this method, path and place at all */
     size_t failed;
     bool other_host;
     size_t strange; /* parts of the path that are left, where it differs */
@@ -30,6 +38,8 @@ struct distance {
 };
 
 static bool is_nearer(const struct distance *a, const struct distance *b) {
+    if (a->elsewhere != b->elsewhere)
+        return b->elsewhere;
     if (a->failed != b->failed)
         return a->failed < b->failed;
     if (a->other_host != b->other_host)
@@ -96,10 +106,11 @@ static struct distance distance_of(const struct question *q, const struct rule *
                          .other_method = (r->methods & method_bit(q->f->method)) == 0,
                          .ungranted = !is_granted(q, r),
                          .rank = r->rank};
-    d.failed = failed_conditions(r, q->f) + d.other_host + d.other_method;
+    d.failed = (size_t)d.other_host + d.other_method + !path;
     d.failed += !service_covers_port(s, q->f->authority->port);
     d.failed += !q->f->tls && s->tls != SERVICE_CLEAR;
-    d.failed += !path;
+    d.elsewhere = d.failed > 0;
+    d.failed += failed_conditions(r, q->f);
     return d;
 }
 

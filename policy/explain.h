@@ -37,12 +37,14 @@ struct nearest {
 };
 
 /*
- * Of all lines of operations the one with the fewest clauses that fail, the grant left aside; of those that are
- * equal, one for this host, then the one that agrees with more of the path, then with the method, then a granted one, then
+ * Of all lines of operations one whose conditions are all that fails, if there is one; else, and of several, that with the fewest
+ * clauses that fail, the grant left aside; of those that are equal, one for this host, then the one that agrees with more of the path, then with the method, then a granted one, then
  * the most specific. v is the verdict on f, a refusal.
  */
 void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
                     struct nearest *out);
 const char *clause_word(enum clause c);
+/* Whether something fails, and only such clauses: bits 1 << enum clause. */
+bool nearest_fails_only(const struct nearest *n, unsigned clauses);
 
 #endif

@@ -74,12 +74,13 @@ static bool has_word(const struct layout_line *l, struct view operation) {
     return w && !is_term(w);
 }
 
-/* The last word of a line that has no terms; of another one NULL. */
+/* The last operation of a line that has no term but its mode; of another one NULL. */
 static struct layout_word *last_word(const struct layout_line *l) {
     struct layout_word *w = l->words;
     while (w->next && !is_term(w->next))
         w = w->next;
-    return w->next ? NULL : w;
+    const struct layout_word *mode = w->next;
+    return !mode || (is_word(mode, "mode") && mode->next && !mode->next->next) ? w : NULL;
 }
 
 static int add_word(struct merge *m, struct layout_word *behind, struct view text) {
@@ -88,6 +89,7 @@ static int add_word(struct merge *m, struct layout_word *behind, struct view tex
     if (!w || !kept.p)
         return ERR_MEMORY;
     w->text = kept;
+    w->next = behind->next;
     behind->next = w;
     return 0;
 }

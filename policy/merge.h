@@ -25,7 +25,7 @@ void merge_free(struct merge *m);
  */
 MUST_USE int merge_add(struct merge *m, const char *kind, struct view name, struct view statements);
 /*
- * Grants a sandbox an operation: in its block's grant of the service without terms, in a new grant, or in a new block.
+ * Grants a sandbox an operation: in its block's grant of the service without terms but a mode, in a new grant, or in a new block.
  * Where it has the operation, or all of the service, nothing is to be done. ERR_MEMORY.
  */
 MUST_USE int merge_grant(struct merge *m, struct view sandbox, struct view service,

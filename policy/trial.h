@@ -43,7 +43,7 @@ MUST_USE int trial_url(struct view url, struct trial *t, const char **why);
 MUST_USE int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,
                        const char **why);
 
-/* The same; where it is refused, *nearest says what came nearest to allowing it. */
+/* The same; where it is refused, or let through by `mode observe`, *nearest says what came nearest to allowing it. */
 struct nearest;
 MUST_USE int trial_explain(const struct policy *p, const struct trial *t, struct verdict *out,
                            struct nearest *nearest, const char **why);

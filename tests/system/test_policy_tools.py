@@ -265,7 +265,7 @@ def explain_tells_the_nearest_line_and_what_fails_of_it(place):
             (("read", [("path", 5, 22)]), ("GET", api + "/v1/itens")),
             (("create", [create]), ("POST", api + "/v1/items/7?mode=x")),
             (("create", [("condition", 6, 49), create]), ("POST", api + "/v1/items/7")),
-            (("read", [("method", 5, 37)]), ("--header", "y: 1", "POST", api + "/v1/items/7")),
+            (("create", [("condition", 6, 49), ("condition", 6, 66), create]), ("--header", "y: 1", "POST", api + "/v1/items/7")),
             (("read", [("refusal", 7, 13)]), ("GET", api + "/v1/items/7/share")),
             (("read", [("refusal", 3, 16)]), ("--with", "foreign", "GET", api + "/v1/items")),
             (("read", [("host", 2, 10)]), ("GET", "https://evil.example.net/v1/items")),
@@ -547,7 +547,8 @@ def suggest_takes_nothing_from_a_sandbox_that_another_block_stands_for(place):
     code, out, err = place.policy("suggest", "--policy", "included", "log")
     place.write("new", out)
     place.write("boxes", "sandbox worker-1 { grant api read w suggested-1; grant suggested-2 r1 }\n")
-    assert place.policy("suggest", "--policy", "new", "log")[1:] == (out, ""), place.policy("suggest", "--policy", "new", "log")
+    again = place.policy("suggest", "--policy", "new", "log")[1:]
+    assert again == (out, "# The policy allows all that was refused.\n"), again
 
 
 OWN = """# what we have
@@ -629,6 +630,89 @@ def suggest_puts_its_rules_into_a_policy_that_is_there(place):
     place.write("wrong", OWN + "sandbox default { }\n")
     code, out, err = place.policy("suggest", "--policy", "wrong", "log")
     assert code == INVALID and out == "" and "wrong:12:9: " in err, (code, out, err)
+
+
+CONDITIONAL = """service api {
+    host api.example.com
+    port 443 8443
+    credential key { in header authorization scheme bearer }
+    operation read { GET /v1/items }
+    operation add { POST /v1/items { content-type application/json; body at most 10K } }
+    never { * /v1/hooks }
+}
+sandbox w { grant api read add }
+sandbox v { grant api read }
+sandbox z { }
+"""
+
+
+@test
+def suggest_does_not_widen_what_a_condition_refused(place):
+    log = wish("POST", "https://api.example.com/v1/items", "w", "operation_not_allowed")
+    place.write("p", CONDITIONAL)
+    place.write("log", log + wish("POST", "https://api.example.com/v1/items", "v", "operation_not_granted"))
+    code, out, err = place.policy("suggest", "--policy", "p", "log")
+    assert code == YES and "suggested" not in out and "grant api read\n" in out, (code, out, err)
+    assert err == ("# No rule is made of these:\n"
+                   "#     w: POST https://api.example.com/v1/items: refused by the conditions of 'add' (p:6:21)\n"
+                   "#     v: POST https://api.example.com/v1/items: refused by the conditions of 'add' (p:6:21), which is not granted\n"), err
+    # Nor where the request differs in more conditions than another line has words.
+    place.write("q", CONDITIONAL.replace("body at most 10K", "body /a; body /b; header x-c; query d")
+                .replace("GET /v1/items }", "GET /v1/items; POST /v1/other }"))
+    place.write("log", log)
+    code, out, err = place.policy("suggest", "--policy", "q", "log")
+    assert code == YES and "suggested" not in out and "refused by the conditions of 'add' (q:6:21)" in err, (out, err)
+    # Nor under observation, which lets such a request through.
+    place.write("o", CONDITIONAL.replace("grant api read add", "grant api read add mode observe"))
+    code, out, err = place.policy("suggest", "--policy", "o", "log")
+    assert code == YES and "suggested" not in out and "refused by the conditions of 'add' (o:6:21)" in err, (out, err)
+
+
+@test
+def suggest_makes_rules_of_what_was_observed_while_the_policy_still_observes(place):
+    place.write("ob", "service api { host api.example.com; operation read { GET /v1 }; operation w { PUT /v1 } }\n"
+                "sandbox a { grant api all mode observe }\nsandbox b { grant api read mode observe }\n")
+    asked = [("POST", "https://api.example.com/v1/items", "a"), ("GET", "https://api.example.com/v1/items/7", "a"),
+             ("PUT", "https://api.example.com/v1", "b")]
+    place.write("log", "".join(wish(*w, None).replace('"deny"', '"allow","observed":"operation_not_%s"' % (
+        "granted" if w[0] == "PUT" else "allowed")) for w in asked))
+    code, out, err = place.policy("suggest", "--policy", "ob", "log")
+    assert code == YES and "mode observe" in out, (code, out, err)
+    assert err == ("# `mode observe` stays, and lets through what has no rule here until it is taken away:\n"
+                   "#     a at api (ob:2:19)\n#     b at api (ob:3:19)\n"), err
+    enforced = place.write("new", out.replace(" mode observe", ""))
+    for method, url, sandbox in asked:
+        assert place.policy("explain", "--policy", "ob", "--sandbox", sandbox, method, url)[1].startswith("allow: allowed\n")
+        assert place.policy("explain", "--policy", enforced, "--sandbox", sandbox, method, url)[0] == YES, (method, url, out)
+    assert place.policy("explain", "--policy", enforced, "--sandbox", "a", "GET", "https://api.example.com/v1/items")[0] == NO
+    place.write("new", out)
+    assert place.policy("suggest", "--policy", "new", "log")[1] == out
+
+
+@test
+def suggest_tells_why_a_rule_does_not_fit_and_gives_the_others(place):
+    place.write("p", CONDITIONAL + "expect deny as w GET https://api.example.com/private\n")
+    good = wish("GET", "https://api.example.com/new", "w", "operation_not_allowed") + wish("GET", "https://o.example.com/a", "w")
+    place.write("log", wish("GET", "https://api.example.com:8443/", "w", "clear_not_allowed").replace('"https"', '"http"')
+                + wish("GET", "https://api.example.com/private", "w", "operation_not_allowed")
+                + good + wish("GET", "https://api.example.com/v1/hooks", "z"))
+    code, out, err = place.policy("suggest", "--policy", "p", "log")
+    assert code == YES and 'GET "/new"' in out and "host o.example.com" in out, (code, out, err)
+    notes = err.splitlines()
+    for line, words in ((1, ("w: GET http://api.example.com:8443/: ", "share this host with different credentials", "`host api.example.com`")),
+                        (2, ("w: GET https://api.example.com/private: ", "expected deny", "`expect deny as w GET https://api.example.com/private`")),
+                        (3, ("z: GET https://api.example.com/v1/hooks: ", "never (The policy forbids", "`expect allow as z GET "))):
+        assert all(word in notes[line] for word in words), (line, words, notes)
+    assert notes[0] == "# No rule is made of these:" and len(notes) == 4, notes
+    # Exactly what the same without them is.
+    place.write("log", good)
+    assert place.policy("suggest", "--policy", "p", "log") == (YES, out, "")
+    # And where more do not fit than are tried, it ends all the same.
+    place.write("log", "".join(wish("GET", "https://api.example.com:8443/%d" % n, "w", "clear_not_allowed").replace('"https"', '"http"')
+                               for n in range(400)) + good)
+    code, out, err = place.policy("suggest", "--policy", "p", "log")
+    assert code == YES and "not tried, since too many others do not fit" in err, (code, err[-300:])
+    assert place.policy("check", place.write("new", out))[0] == YES and "tls clear" not in out, out
 
 
 def main():

@@ -59,6 +59,17 @@ static void statements_come_to_the_end_of_their_block_and_nothing_is_lost(void *
     must_have(all, "grant c x note \"a\"\n");
 }
 
+static void a_grant_whose_only_term_is_its_mode_takes_one_more_operation(void **state) {
+    struct merged t;
+    (void)state;
+    begin(&t, "sandbox s { grant a r mode observe; grant b r mode observe uses 3 }\n");
+    grant(&t, "s", "a", "w");
+    grant(&t, "s", "b", "w");
+    const char *all = end(&t);
+    must_have(all, "grant a r w mode observe\n");
+    must_have(all, "grant b r mode observe uses 3\n    grant b w\n");
+}
+
 static void outside_of_blocks_a_statement_stands_behind_the_last_of_its_kind(void **state) {
     struct merged t;
     (void)state;
@@ -139,6 +150,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statements_come_to_the_end_of_their_block_and_nothing_is_lost),
         cmocka_unit_test(outside_of_blocks_a_statement_stands_behind_the_last_of_its_kind),
+        cmocka_unit_test(a_grant_whose_only_term_is_its_mode_takes_one_more_operation),
         cmocka_unit_test(a_block_that_is_not_there_is_missing),
         cmocka_unit_test(a_grant_without_terms_is_made_longer),
         cmocka_unit_test(a_grant_with_terms_gets_one_beside_it),

@@ -199,10 +199,10 @@ static bool asks_for_help(int argc, char **argv) {
     return argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
 }
 
-/* What is wrong with its arguments it says itself. */
+/* What is wrong with its arguments it says itself. What `run` ends with is another command's. */
 static int run_command(const struct command *c, const struct cli *cli, int argc, char **argv) {
     int code = c->run(cli, argc, argv);
-    if (code == EXIT_USAGE)
+    if (code == EXIT_USAGE && c->run != command_run)
         put_usage(stderr, c);
     return code;
 }

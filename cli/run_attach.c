@@ -62,26 +62,33 @@ int run_attach_ask(int connection, const char *sandbox, const struct launch *l) 
     return result == 0 ? 0 : run_say("exeatd cannot be asked for a lane: %s", err_why(result));
 }
 
-/* Who waits is told so: exeatd answers in the end, whatever comes of it. */
-static void say_if_slow(int connection) {
+/* Who waits is told so: exeatd answers in the end, whatever comes of it. -1: a signal has ended the launcher. */
+static int await_answer(int connection, struct launch *l) {
     struct pollfd one = {.fd = connection, .events = POLLIN};
-    if (poll(&one, 1, SLOW_MS) == 0)
+    int found = launch_poll(l, &one, 1, SLOW_MS);
+    if (found == 0) {
         run_say("waiting for exeatd, which is busy or attaches many sandboxes at once");
+        found = launch_poll(l, &one, 1, -1);
+    }
+    return found > 0 ? 0 : -1;
 }
 
-static int receive(int connection, struct buf *packet, struct attach_answer *answer) {
-    say_if_slow(connection);
+static int receive(int connection, struct launch *l, struct buf *packet,
+                   struct attach_answer *answer) {
+    if (await_answer(connection, l) != 0)
+        return -1;
     int result = attach_receive_answer(connection, packet, answer);
     if (result != 0)
         return run_say("exeatd gives no lane: %s", err_why(result));
     return answer->err == 0 ? 0 : run_say("exeatd: %.*s", VIEW_ARG(answer->text));
 }
 
-int run_attach_receive(int connection, struct run_public *public, struct buf *issued) {
+int run_attach_receive(int connection, struct launch *l, struct run_public *public,
+                       struct buf *issued) {
     struct attach_answer answer;
     struct buf packet;
     buf_init_cleared(&packet, ATTACH_ANSWER_MAX);
-    int result = receive(connection, &packet, &answer);
+    int result = receive(connection, l, &packet, &answer);
     if (result == 0)
         result = run_public_write(public, answer.ca);
     if (result == 0)
@@ -105,15 +112,17 @@ static bool is_tight(struct view report) {
 }
 
 /* exeatd is told in any case, since it keeps the record of it. */
-int run_attach_report(int connection, struct view report) {
+int run_attach_report(int connection, struct launch *l, struct view report) {
     struct attach_answer answer;
     struct buf packet;
     buf_init(&packet, ATTACH_ANSWER_MAX);
-    bool tight = is_tight(report);
+    bool tight = is_tight(report), ended = false;
     int result = attach_send_report(connection, report);
     if (result == 0)
+        ended = await_answer(connection, l) != 0;
+    if (result == 0 && !ended)
         result = attach_receive_answer(connection, &packet, &answer);
-    if (!tight)
+    if (!tight || ended)
         result = -1;
     else if (result != 0)
         result = run_say("exeatd cannot be told what the probes found: %s", err_why(result));

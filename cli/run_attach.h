@@ -28,12 +28,13 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);
 /* Waits for the answer, writes the public files, and appends what was issued (environment.h). -1 after saying why not. */
-int run_attach_receive(int connection, struct run_public *public, struct buf *issued);
+int run_attach_receive(int connection, struct launch *l, struct run_public *public,
+                       struct buf *issued);
 
 /*
  * Tells what the probes found (run/report.h); 0 when all of it is contained and exeatd serves from now on. -1 after saying why
  * not.
  */
-int run_attach_report(int connection, struct view report);
+int run_attach_report(int connection, struct launch *l, struct view report);
 
 #endif

@@ -195,7 +195,7 @@ static int keep_read_only(struct run_plan *plan, const char *path) {
 
 /* A running exeatd, or one of its own; either way the sandbox is attached to it. */
 struct server {
-    char directory[PATH_MAX]; /* of ours, or "" */
+    struct run_folder folder;
     struct run_public public;
     int connection;       /* -1: there is none yet */
     char state[PATH_MAX]; /* of one that runs */
@@ -231,25 +231,25 @@ static int server_find(struct server *s, const struct cli *cli, struct run_optio
 
 /* Where the sandbox finds its public files is known before they are there. */
 static int server_make(struct server *s, struct run_options *o) {
-    if (run_folder_make(!s->is_private, s->directory) != 0 ||
-        run_public_make(&s->public, s->directory, s->is_unenforced) != 0)
+    if (run_folder_make(&s->folder, !s->is_private) != 0 ||
+        run_public_make(&s->public, s->folder.path, s->is_unenforced) != 0)
         return -1;
     o->plan.public = s->public.folder;
-    if (s->is_private && run_private_make(&s->private, s->directory, o) != 0)
+    if (s->is_private && run_private_make(&s->private, s->folder.path, o) != 0)
         return -1;
     run_public_begin(&s->public, s->is_private ? run_private_state(&s->private) : s->state);
     return 0;
 }
 
 /* To the question for a lane; the roots are read while exeatd starts, or while it makes the lane. */
-static int server_ask(struct server *s, const struct run_options *o, const struct launch *l) {
+static int server_ask(struct server *s, const struct run_options *o, struct launch *l) {
     if (!s->is_private)
         return run_attach_ask(s->connection, o->sandbox, l) == 0
                    ? run_public_read(&s->public, o->plan.strict_trust)
                    : -1;
-    return run_private_start(&s->private, &l->before) == 0 &&
+    return run_private_start(&s->private, l) == 0 &&
                    run_public_read(&s->public, o->plan.strict_trust) == 0 &&
-                   run_private_connect(&s->private, o, &s->connection) == 0
+                   run_private_connect(&s->private, o, l, &s->connection) == 0
                ? run_attach_ask(s->connection, o->sandbox, l)
                : -1;
 }
@@ -259,7 +259,7 @@ static int server_issue(struct server *s, const struct run_options *o, struct la
     int result = server_ask(s, o, l);
     for (size_t i = 0; i < l->n_listeners; i++)
         close(l->listeners[i]);
-    return result == 0 ? run_attach_receive(s->connection, &s->public, issued) : -1;
+    return result == 0 ? run_attach_receive(s->connection, l, &s->public, issued) : -1;
 }
 
 static int server_end(struct server *s, const struct run_options *o) {
@@ -268,7 +268,7 @@ static int server_end(struct server *s, const struct run_options *o) {
     run_public_free(&s->public);
     nss_place_remove(&s->nss);
     int result = run_private_end(&s->private, o->log);
-    run_folder_remove(s->directory);
+    run_folder_remove(&s->folder);
     return result;
 }
 
@@ -316,7 +316,7 @@ static int begin(struct server *s, struct launch *l, struct view environment) {
     buf_init(&report, REPORT_MAX);
     int result = launch_enter(l, environment, &report);
     if (result == 0) {
-        result = run_attach_report(s->connection, buf_view(&report));
+        result = run_attach_report(s->connection, l, buf_view(&report));
         if (result != 0)
             launch_abandon(l);
         else
@@ -347,37 +347,44 @@ static int start(struct server *s, const struct run_options *o, struct launch *l
 }
 
 /* Whoever reads the terminal, the records or the status learns of it. */
-static int run_unenforced(struct server *s, const struct run_options *o, int *status) {
-    struct launch l;
+static int run_unenforced(struct server *s, const struct run_options *o, struct launch *l,
+                          int *status) {
     run_say(
         "UNENFORCED: there is no sandbox. The command is told of exeat, and nothing keeps it from "
         "going beside it, or from what you may read and write");
-    if (unenforced_begin(&l, &s->port) != 0 || start(s, o, &l) != 0)
+    if (unenforced_begin(l, &s->port) != 0 || start(s, o, l) != 0)
         return -1;
-    *status = unenforced_wait(&l);
+    *status = unenforced_wait(l);
     return 0;
 }
 
-static int run_sandboxed(struct server *s, struct run_options *o, int *status) {
-    struct launch l;
+static int run_sandboxed(struct server *s, struct run_options *o, struct launch *l, int *status) {
     s->port = RUN_PROXY_PORT;
-    if (find_hidden(s->directory, o) != 0 || resolve_hidden(&o->hidden) != 0 ||
+    if (find_hidden(s->folder.path, o) != 0 || resolve_hidden(&o->hidden) != 0 ||
         resolve_hidden(&o->sockets) != 0 || check_binds(o) != 0 ||
         keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
     o->plan.sockets = buf_view(&o->sockets);
     nss_place_make(&s->nss);
-    return launch_begin(&l, &o->plan) == 0 && start(s, o, &l) == 0 ? launch_wait(&l, status) : -1;
+    return launch_begin(l, &o->plan) == 0 && start(s, o, l) == 0 ? launch_wait(l, status) : -1;
 }
 
+/* Signals are held back before anything is made that would be left behind. */
 static int run_served(struct server *s, struct run_options *o, int *status) {
-    if (server_make(s, o) != 0)
-        return -1;
-    return o->unenforced ? run_unenforced(s, o, status) : run_sandboxed(s, o, status);
+    struct launch l;
+    int result = launch_hold(&l);
+    if (result == 0)
+        result = server_make(s, o);
+    if (result == 0)
+        result = o->unenforced ? run_unenforced(s, o, &l, status) : run_sandboxed(s, o, &l, status);
+    if (!l.ended)
+        return result;
+    *status = l.ended;
+    return 0;
 }
 
-/* As the command ended: who waits for us learns of a signal as of one that we had. */
+/* As the command ended, or what was to begin it: who waits for us learns of a signal as of one that we had. */
 static int end_as(int status) {
     const struct rlimit none = {0, 0};
     sigset_t one;
@@ -396,7 +403,9 @@ static int end_as(int status) {
 int command_run(const struct cli *cli, int argc, char **argv) {
     static struct run_options o;
     struct server s = {.connection = -1, .nss = NSS_PLACE_NONE};
-    int status = 0, result = run_options_read(argc, argv, &o);
+    int status = 0, result = launch_check_files();
+    if (result == 0)
+        result = run_options_read(argc, argv, &o);
     s.is_unenforced = o.unenforced;
     if (result == 0)
         result = server_find(&s, cli, &o);

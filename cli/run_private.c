@@ -164,13 +164,13 @@ static bool says_ready(int notify) {
     return strstr(text, "READY=1") != NULL;
 }
 
-/* 0, or -1 when it has ended or takes too long. */
-static int await_ready(int notify, pid_t daemon) {
+/* 0, or -1 when it has ended or takes too long, or a signal has ended the launcher. */
+static int await_ready(int notify, pid_t daemon, struct launch *l) {
     int ended = pidfd_open(daemon, 0);
     struct pollfd of[2] = {{.fd = notify, .events = POLLIN}, {.fd = ended, .events = POLLIN}};
     bool ready = false, going = ended >= 0;
     while (going && !ready) {
-        going = poll(of, 2, READY_SECONDS * 1000) > 0 && !of[1].revents;
+        going = launch_poll(l, of, 2, READY_SECONDS * 1000) > 0 && !of[1].revents;
         ready = of[0].revents && says_ready(notify);
     }
     if (ended >= 0)
@@ -216,14 +216,14 @@ static int tell_log(const struct run_private *p, const struct run_options *o) {
     return -1;
 }
 
-int run_private_start(struct run_private *p, const sigset_t *signals) {
+int run_private_start(struct run_private *p, const struct launch *l) {
     pid_t launcher = getpid();
     p->notify = open_notify(p);
     if (p->notify < 0)
         return -1;
     pid_t pid = fork();
     if (pid == 0)
-        execute_daemon(p, signals, launcher);
+        execute_daemon(p, &l->before, launcher);
     if (pid < 0)
         return run_say("exeatd: %s", strerror(errno));
     p->daemon = pid;
@@ -264,11 +264,12 @@ static int add_secret(const struct run_private *p, const struct run_secret *s) {
                                       s->name);
 }
 
-int run_private_connect(struct run_private *p, const struct run_options *o, int *connection) {
-    int ready = await_ready(p->notify, p->daemon);
+int run_private_connect(struct run_private *p, const struct run_options *o, struct launch *l,
+                        int *connection) {
+    int ready = await_ready(p->notify, p->daemon, l);
     close(p->notify);
     if (ready != 0)
-        return tell_log(p, o);
+        return l->ended ? -1 : tell_log(p, o);
     for (size_t i = 0; i < o->n_secrets; i++)
         if (add_secret(p, &o->secrets[i]) != 0)
             return -1;

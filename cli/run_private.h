@@ -6,8 +6,8 @@
 #define CLI_RUN_PRIVATE_H
 
 #include "cli/run_options.h"
+#include "run/launch.h"
 
-#include <signal.h>
 #include <sys/types.h>
 
 struct run_private {
@@ -21,10 +21,11 @@ struct run_private {
 int run_private_make(struct run_private *p, const char *directory, const struct run_options *o);
 /* The state folder that was made; valid until the next call of any of these. */
 const char *run_private_state(const struct run_private *p);
-/* Starts exeatd, with these signals blocked. -1 after saying why not. */
-int run_private_start(struct run_private *p, const sigset_t *signals);
+/* Starts exeatd, with the signals blocked that were before. -1 after saying why not. */
+int run_private_start(struct run_private *p, const struct launch *l);
 /* Waits until it is ready, puts the secrets into its vault, and connects to be attached. -1 after saying why not. */
-int run_private_connect(struct run_private *p, const struct run_options *o, int *connection);
+int run_private_connect(struct run_private *p, const struct run_options *o, struct launch *l,
+                        int *connection);
 /* Ends exeatd, and appends its audit trail to p->log, which is closed; `log` is its name. -1: the trail could not be kept. */
 int run_private_end(struct run_private *p, const char *log);
 

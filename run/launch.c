@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 /* A folder as standard input would be a way to what covers hide. Closed ones would become something else. */
-static int check_standard_files(void) {
+int launch_check_files(void) {
     for (int fd = 0; fd <= 2; fd++) {
         struct stat st;
         if (fstat(fd, &st) != 0 && open("/dev/null", O_RDWR) != fd)
@@ -39,11 +40,30 @@ static pid_t find_foreground(void) {
 }
 
 int launch_hold(struct launch *l) {
-    l->talk = l->line = l->asks = -1;
+    *l = (struct launch){.talk = -1, .line = -1, .asks = -1};
     signals_hold(&l->before);
     l->foreground = find_foreground();
     l->signals = signals_open();
     return l->signals >= 0 ? 0 : -1;
+}
+
+int launch_poll(struct launch *l, struct pollfd *of, size_t n, int milliseconds) {
+    struct pollfd all[LAUNCH_POLL_MAX + 1] = {{.fd = l->signals, .events = POLLIN}};
+    memcpy(all + 1, of, n * sizeof *of);
+    int found;
+    do {
+        found = poll(all, n + 1, milliseconds);
+        if (found > 0 && all[0].revents)
+            l->ended = signals_ending(l->signals);
+    } while (!l->ended && ((found == 1 && all[0].revents) || (found < 0 && errno == EINTR)));
+    memcpy(of, all + 1, n * sizeof *of);
+    return l->ended ? -1 : found - (found > 0 && all[0].revents);
+}
+
+/* -1: a signal has ended us. */
+static int await_one(struct launch *l, int fd) {
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return launch_poll(l, &one, 1, -1) > 0 ? 0 : -1;
 }
 
 static pid_t clone_into_namespaces(void) {
@@ -68,7 +88,7 @@ static void end_talk(struct launch *l) {
 static int receive_listeners(struct launch *l) {
     l->n_listeners = NETWORK_LISTENERS;
     for (size_t i = 0; i < NETWORK_LISTENERS; i++) {
-        l->listeners[i] = talk_receive_fd(l->talk);
+        l->listeners[i] = await_one(l, l->talk) == 0 ? talk_receive_fd(l->talk) : -1;
         if (l->listeners[i] >= 0)
             continue;
         while (i > 0)
@@ -108,8 +128,6 @@ static pid_t clone_inner(const struct launch *l, const struct run_plan *plan,
 
 int launch_begin(struct launch *l, const struct run_plan *plan) {
     struct inner_talk theirs;
-    if (check_standard_files() != 0 || launch_hold(l) != 0)
-        return -1;
     if (make_talk(l, &theirs) != 0)
         return run_say("a socket pair: %s", strerror(errno));
     l->init = clone_inner(l, plan, &theirs);
@@ -133,6 +151,8 @@ int launch_enter(struct launch *l, struct view environment, struct buf *report) 
     int result = talk_send_environment(l->talk, environment);
     if (result == ERR_LIMIT)
         run_say("the environment is too large");
+    if (result == 0)
+        result = await_one(l, l->line);
     if (result == 0)
         result = talk_receive_report(l->line, report);
     if (result == 0)

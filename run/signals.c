@@ -46,6 +46,25 @@ static void stop_too(int number) {
     sigprocmask(SIG_BLOCK, &one, NULL);
 }
 
+/* Whether it ends a process that neither handles nor ignores it. */
+static bool is_ending(int number) {
+    struct sigaction now;
+    return number != SIGCHLD && number != SIGCONT && number != SIGURG && number != SIGWINCH &&
+           !is_stop(number) && !(sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_IGN);
+}
+
+int signals_ending(int signals) {
+    struct signalfd_siginfo info;
+    while (next_signal(signals, &info)) {
+        int number = (int)info.ssi_signo;
+        if (is_ending(number))
+            return number;
+        if (is_stop(number))
+            stop_too(number);
+    }
+    return 0;
+}
+
 /* Queued, so that the first process knows it from one that came to it otherwise. */
 static void pass_on(pid_t init, int number) {
     sigqueue(init, number, (union sigval){.sival_int = 0});

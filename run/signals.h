@@ -13,6 +13,8 @@
 void signals_hold(sigset_t *before);
 /* A descriptor (signalfd(2)) that is readable while one waits, or -1 after saying why not. */
 int signals_open(void);
+/* The launcher's side while there is no command: takes what waits; the first that would have ended it, or 0. */
+int signals_ending(int signals);
 /* The launcher's side: passes on what waits to the first process of the sandbox. */
 void signals_relay(int signals, pid_t init);
 /* The first process' side: the same for the command; only the launcher is heard. */

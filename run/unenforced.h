@@ -1,6 +1,6 @@
 /*
  * A command without a sandbox, where its user says so: it is told of exeat by its environment, and nothing
- * forces it to go there. In the order of launch.h: unenforced_begin gives the one listening socket, on this machine's
+ * forces it to go there. In the order of launch.h, launch_hold first: unenforced_begin gives the one listening socket, on this machine's
  * loopback; unenforced_go starts the command; unenforced_wait ends with it. What it leaves running goes on.
  */
 #ifndef RUN_UNENFORCED_H

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """`exeat run`: a command behaves as without it, its user is told what is wrong, and a running exeatd serves it."""
+import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +29,9 @@ def the_exit_status_is_the_commands(scene):
                         (["no-such-program"], 127)):
         done = scene.run(*words)
         assert done.returncode == code, (words, done.returncode, done.stderr)
+    for code in (1, 2, 6, 125):
+        done = scene.run("sh", "-c", "exit %d" % code)
+        assert done.returncode == code and done.stderr == b"", (code, done)
 
 
 def signals_reach_the_command(scene):
@@ -46,7 +50,45 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         process.wait()
         left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
         assert left, pids
-    shutil.rmtree(directory)
+    assert os.path.isdir(directory), "who has removed it?"
+    with scene.going("echo go; sleep 60") as process:
+        assert not os.path.exists(directory), "what a killed launcher had is left"
+        other = directory_of(process)
+        scene.output("true")
+        assert os.path.isdir(other), "that of one that runs is gone"
+
+
+def is_left(path):
+    """Nobody holds the lock of it: its launcher is gone."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.fstat(fd).st_nlink > 0
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(fd)
+
+
+def left_by(scene):
+    """Folders of launchers of this user that are gone; others may be made in this moment."""
+    paths = [os.path.join(base, name) for base in ("/tmp", "/dev/shm") for name in os.listdir(base) if name.startswith("exeat-run-")]
+    return {p for p in paths if is_left(p) and os.stat(p).st_uid == (scene.user or 0)}
+
+
+def a_signal_during_the_start_ends_it_and_leaves_nothing(scene):
+    before = left_by(scene)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        for delay in (0.005, 0.03, 0.06, 0.12, 0.25):
+            process = subprocess.Popen(scene.words(["sleep", "30"]), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **scene.how())
+            time.sleep(delay)
+            process.send_signal(number)
+            said = process.communicate(timeout=20)[1]
+            assert process.returncode == -number and said == b"", (number, delay, process.returncode, said)
+    assert wait_for(lambda: left_by(scene) <= before, 2), left_by(scene) - before
 
 
 def much_goes_through_standard_input_and_output(scene):
@@ -123,6 +165,23 @@ def a_terminal_and_job_control_behave_as_without_it(scene):
         terminal.expect(b"prompt> ")
         terminal.type(b"echo code=$?\n")
         terminal.expect(b"code=130")
+    finally:
+        terminal.close()
+
+
+def ctrl_c_during_the_start_ends_it(scene):
+    terminal = Terminal(["/bin/bash", "--norc", "--noprofile", "-i"], scene.how({"PS1": "prompt> ", "TERM": "dumb"}))
+    start = " ".join("'%s'" % w for w in scene.words(["sleep", "100"]))
+    try:
+        terminal.expect(b"prompt> ")
+        for delay in (0.02, 0.05, 0.1, 0.15, 0.2, 0.3):
+            terminal.type(start.encode() + b"\n")
+            time.sleep(delay)
+            terminal.type(b"\x03")
+            terminal.expect(b"prompt> ")
+            terminal.type(b"echo code=$?\n")
+            terminal.expect(rb"code=130\r?\n")
+            terminal.expect(b"prompt> ")
     finally:
         terminal.close()
 

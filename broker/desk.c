@@ -368,7 +368,8 @@ static void detach(struct desk *o) {
 static void on_closed(void *ctx, struct channel *ch, int why) {
     struct desk *o = ctx;
     (void)ch;
-    log_warn("%s's channel: %s", o->whole ? "control" : "attach", err_text(why));
+    log_line(why == ERR_CLOSED ? LOG_DEBUG : LOG_WARN, "%s's channel: %s",
+             o->whole ? "control" : "attach", err_text(why));
     detach(o);
     end_issues(o);
     if (why == ERR_BAD || why == ERR_LIMIT)

@@ -207,7 +207,7 @@ static void on_lane_closed(void *ctx, struct channel *ch, int why) {
     struct lender *n = lane->lender;
     uint32_t id = lane->id;
     (void)ch;
-    log_line(why == ERR_CLOSED ? LOG_INFO : LOG_WARN, "lane %u: egress's channel: %s", id,
+    log_line(why == ERR_CLOSED ? LOG_DEBUG : LOG_WARN, "lane %u: egress's channel: %s", id,
              err_text(why));
     unlink_lane(lane);
     if (why == ERR_BAD || why == ERR_LIMIT)

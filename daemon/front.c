@@ -91,7 +91,7 @@ static void lose_broker(struct front *f) {
 static void on_broker_closed(void *ctx, struct channel *ch, int why) {
     struct front *f = ctx;
     (void)ch;
-    log_line(why == ERR_CLOSED ? LOG_INFO : LOG_WARN, "broker's channel: %s", err_text(why));
+    log_line(why == ERR_CLOSED ? LOG_DEBUG : LOG_WARN, "broker's channel: %s", err_text(why));
     lose_broker(f);
     if (why == ERR_BAD || why == ERR_LIMIT)
         child_bad_peer(f->child, ROLE_BROKER, 0);

@@ -446,15 +446,31 @@ void parent_stop(struct parent *p) {
 
 /* ---- from rollout.c ---- */
 
+/* The first line of several says what is wrong. */
+static void record_refused(struct parent *p, struct view text) {
+    char detail[512];
+    struct view first = view_cut(&text, '\n');
+    size_t more = 0;
+    while (text.n > 0) {
+        view_cut(&text, '\n');
+        more++;
+    }
+    int n = snprintf(detail, sizeof detail, "%.*s", VIEW_ARG(view_head(first, 400)));
+    if (more > 0)
+        snprintf(detail + n, sizeof detail - (size_t)n, " (and %zu more lines)", more);
+    record_event(p, "reload_refused", detail);
+}
+
 void parent_loaded(struct parent *p, int result, struct view text) {
+    char line[512];
     if (p->has_reload_ask)
         control_answer(p, p->reload_ask, result, text);
     p->has_reload_ask = false;
-    record_event(p, "reload_refused",
-                 "the text is not valid, allows more than was confirmed, or a process refused it");
-    if (p->ready)
+    record_refused(p, text);
+    if (p->ready || p->stopping)
         return;
-    log_fatal("there is no generation to serve with");
+    for (const char *not = "exeatd does not start: "; text.n > 0; not = "")
+        log_fatal("%s%s", not, log_text(view_cut(&text, '\n'), line, sizeof line));
     p->exit_status = 3;
     parent_stop(p);
 }
@@ -518,7 +534,8 @@ static void start_all(struct parent *p) {
             start_process(of);
     for (struct lane *l = p->lanes; l && !p->stopping; l = l->next)
         lanes_start(l);
-    rollout_load(p, false);
+    if (!p->stopping)
+        rollout_load(p, false);
 }
 
 static int prepare(struct parent *p) {

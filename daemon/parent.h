@@ -23,7 +23,7 @@ void parent_stop(struct parent *p);
 /* A record of an event of this lane, with its number and sandboxes. detail may be NULL. */
 void parent_record_lane(const struct lane *l, const char *event, const char *detail);
 
-/* From rollout.c: a load ended badly, or a generation is in use everywhere. */
+/* From rollout.c: a load ended badly, for what the lines of text say, or a generation is in use everywhere. */
 void parent_loaded(struct parent *p, int result, struct view text);
 void parent_committed(struct parent *p);
 

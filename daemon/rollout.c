@@ -24,11 +24,14 @@ enum { LATE_SECONDS = 10, LATEST_SECONDS = 60, GATHER_MS = 500, CONFIG_TEXT_MAX 
 
 /* ---- loading ---- */
 
+/* At a first start parent_loaded says it: that is the end of it. */
 static void keep_error(struct parent *p, struct view text) {
     char line[256];
     if (view_cstr(view_head(text, sizeof p->load_error - 1), p->load_error, sizeof p->load_error) !=
         0)
         log_text(text, p->load_error, sizeof p->load_error);
+    if (!p->ready)
+        return;
     log_warn("the new configuration is not used");
     while (text.n > 0)
         log_warn("%s", log_text(view_cut(&text, '\n'), line, sizeof line));
@@ -92,8 +95,10 @@ void rollout_load(struct parent *p, bool confirmed) {
         p->loader_readable =
             event_new(loop_base(p->loop), p->loader_fd, EV_READ | EV_PERSIST, on_loader, p);
     if (!p->loader_readable || event_add(p->loader_readable, NULL) != 0) {
-        log_warn("the load child cannot be started: %s", strerror(errno));
-        parent_loaded(p, ERR_SYSTEM, VIEW("the load child cannot be started"));
+        char why[128];
+        snprintf(why, sizeof why, "the load child cannot be started: %s", strerror(errno));
+        keep_error(p, view_str(why));
+        parent_loaded(p, ERR_SYSTEM, view_str(p->load_error));
     }
 }
 

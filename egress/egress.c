@@ -158,7 +158,7 @@ static void on_peer_closed(void *ctx, struct channel *ch, int why) {
         if (*peer_channel(l, &peers[i]) != ch)
             continue;
         if (!l->stopping)
-            log_line(why == ERR_CLOSED ? LOG_INFO : LOG_WARN, "%s's channel: %s",
+            log_line(why == ERR_CLOSED ? LOG_DEBUG : LOG_WARN, "%s's channel: %s",
                      role_name(peers[i].role), err_text(why));
         if (peers[i].role == ROLE_PROXY) {
             /* Without its proxy a lane has nothing to do; the parent starts both anew. */

@@ -531,6 +531,35 @@ def a_listener_that_cannot_be_opened_is_an_error_of_the_configuration(place):
     assert b"third.conf:%d:1: cannot listen on 127.0.0.1:" % line in done.stderr, done
 
 
+def a_start_that_fails_tells_its_cause_and_no_more(place):
+    policy, files = place.path("policy.exeat"), place.path("state", "ca")
+    def fails(rc, expected):
+        done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("exeat.conf")],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30, **place.as_user)
+        told = [line for line in done.stderr.decode().splitlines() if " info: " not in line]
+        assert done.returncode == rc and all(" fatal: " in line for line in told) and re.search(expected, told[0]), (done, told)
+        assert "channel" not in done.stderr.decode(), done
+        return told
+    def refused():
+        return [r["detail"] for r in place.records() if r.get("event") == "reload_refused"][-1]
+    place.stop()
+    try:
+        os.rename(policy, policy + ".kept")
+        fails(3, r"^parent: fatal: exeatd does not start: \S+policy.exeat: No such file or directory$")
+        assert refused() == policy + ": No such file or directory"
+        place.write("policy.exeat", "servise a { }\nsandbox b\n")
+        assert len(fails(3, r": exeatd does not start: \S+policy.exeat:1:1: 'servise' is no word")) > 3
+        assert "policy.exeat:1:1: 'servise' is no word" in refused() and "more lines)" in refused(), refused()
+        os.rename(files, files + ".kept")
+        assert len(fails(1, r"ca.key: is not there yet")) == 1, "the policy is not even looked at"
+        os.rename(files + ".kept", files)
+    finally:
+        os.rename(policy + ".kept", policy)
+        place.launch()
+    assert reload_with(place, POLICY + "\nservice broken {") == 3 and "policy.exeat:" in refused(), refused()
+    assert reload_with(place, POLICY) == 0 and is_served(place)
+
+
 def a_killed_parent_leaves_no_process_behind(place):
     pids = list(all_pids(place).values())
     assert len(pids) >= 8
@@ -592,7 +621,8 @@ TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_d
          the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record, a_file_that_is_no_trail_is_said_to_be_none,
          a_client_that_prints_only_the_status_line_tells_why,
          what_could_not_be_printed_is_no_success, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
-         inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind, sigterm_and_stop_end_it_in_order]
+         inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind,
+         a_start_that_fails_tells_its_cause_and_no_more, sigterm_and_stop_end_it_in_order]
 
 
 # ---- started otherwise ----

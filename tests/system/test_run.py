@@ -262,7 +262,7 @@ def what_is_wrong_in_the_settings_is_told_with_its_place_in_the_users_file(scene
     for text, said in (("# one\nlimit nonsense 3", "{}:2:7: there is no limit 'nonsense'\n    limit nonsense 3\n          ^\n"),
                        ("debug\npolicy p\n", "{}: a second 'policy' in this file, the first is in line 2; behind its lines come `state`"),
                        ("limit ask-time 5s\nhost a {", "{}: "),
-                       ("# one\n\ntrust file /nowhere.pem\n", "/nowhere.pem: No such file or directory\nparent: warn: {}:3:12: it is named here\n"),
+                       ("# one\n\ntrust file /nowhere.pem\n", "/nowhere.pem: No such file or directory\nparent: fatal: {}:3:12: it is named here\n"),
                        ("trust file beside.pem\n", "the paths in --settings have to be absolute\n")):
         settings = scene.write("wrong", text)
         done = scene.raw([scene.exeat, "run", "--policy", scene.policy, "--sandbox", "a", "--settings", settings, "--", "true"])

@@ -18,9 +18,35 @@ int policy_file_read(const char *path, struct buf *out) {
     return file_read(fd, POLICY_FILE_MAX, out);
 }
 
+/* That of a prefix other than the one it was built for, or of sources that were not installed. */
+static bool find_share(char out[PATH_MAX]) {
+    static const struct {
+        const char *ours, *share;
+    } layouts[] = {{"/bin", "/share/exeat"}, {"/build", "/policy"}};
+    char program[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(program, '/');
+    if (!slash)
+        return false;
+    struct view folder = view_of(program, (size_t)(slash - program));
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++) {
+        struct view ours = view_str(layouts[i].ours);
+        if (view_ends(folder, ours) &&
+            snprintf(out, PATH_MAX, "%.*s%s", VIEW_ARG(view_head(folder, folder.n - ours.n)),
+                     layouts[i].share) < PATH_MAX &&
+            access(out, R_OK | X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
 const char *policy_share(void) {
+    static char found[PATH_MAX];
     const char *given = getenv("EXEAT_SHARE");
-    return given && *given ? given : EXEAT_SHARE;
+    if (given && *given)
+        return given;
+    return *found || find_share(found) ? found : EXEAT_SHARE;
 }
 
 static int join(struct view folder, struct view path, char *name, size_t size) {

@@ -7,7 +7,8 @@
 #include "policy/json_form.h"
 #include "policy/policy.h"
 
-/* The folder of the files that come with exeat: $EXEAT_SHARE, else where `make install` puts them. */
+/* The folder of the files that come with exeat: $EXEAT_SHARE, else where `make install` puts them from this program's folder, that
+ * of its sources, or of the prefix that it was built for. */
 const char *policy_share(void);
 /*
  * What `include` means in files: a path that does not begin with "/" is looked for beside the file that

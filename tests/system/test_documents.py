@@ -188,6 +188,18 @@ def the_examples_that_are_installed_belong_together(directory):
     assert "exeat-broker  %s" % first in read("systemd", "exeat.sysusers"), first
 
 
+def includes_what_is_installed_with_it(prefix, directory):
+    """Whatever prefix it was built for."""
+    policy, env = os.path.join(directory, "policy"), {k: v for k, v in os.environ.items() if k != "EXEAT_SHARE"}
+    for name, code in (("github", 0), ("nowhere", 3)):
+        with open(policy, "w") as f:
+            f.write("include services/%s.policy\n" % name)
+        done = subprocess.run([prefix + "/bin/exeat", "policy", "check", policy], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True)
+        assert done.returncode == code and (code == 0 or prefix + "/share/exeat" in done.stdout), done.stdout
+    os.unlink(policy)
+
+
 @test
 def all_that_is_installed_is_there(directory):
     done = subprocess.run(["make", "-s", "-C", ROOT, "B=" + os.path.dirname(os.path.abspath(EXEAT)), "DESTDIR=" + directory,
@@ -199,6 +211,7 @@ def all_that_is_installed_is_there(directory):
                  "share/man/man1/exeat.1",
                  "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
         assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
+    includes_what_is_installed_with_it(os.path.join(directory, "usr"), directory)
     count = 0
     for path, _, files in os.walk(os.path.join(directory, "usr", "share", "doc", "exeat")):
         for name in files:

@@ -247,7 +247,7 @@ static int server_ask(struct server *s, const struct run_options *o, struct laun
         return run_attach_ask(s->connection, o->sandbox, l) == 0
                    ? run_public_read(&s->public, o->plan.strict_trust)
                    : -1;
-    return run_private_start(&s->private, l) == 0 &&
+    return run_private_start(&s->private, l, &s->folder, o->log) == 0 &&
                    run_public_read(&s->public, o->plan.strict_trust) == 0 &&
                    run_private_connect(&s->private, o, l, &s->connection) == 0
                ? run_attach_ask(s->connection, o->sandbox, l)

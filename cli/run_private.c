@@ -102,7 +102,7 @@ static int open_log(struct run_private *p, const char *log) {
 }
 
 int run_private_make(struct run_private *p, const char *directory, const struct run_options *o) {
-    *p = (struct run_private){.directory = directory, .log = -1};
+    *p = (struct run_private){.directory = directory, .keeper = -1, .log = -1};
     if (open_log(p, o->log) != 0)
         return -1;
     if (mkdir(in(p, "state"), 0755) != 0)
@@ -216,7 +216,7 @@ static int tell_log(const struct run_private *p, const struct run_options *o) {
     return -1;
 }
 
-int run_private_start(struct run_private *p, const struct launch *l) {
+static int start_daemon(struct run_private *p, const struct launch *l) {
     pid_t launcher = getpid();
     p->notify = open_notify(p);
     if (p->notify < 0)
@@ -311,11 +311,107 @@ static int keep_trail(const struct run_private *p, const char *log) {
     return result == 0 ? 0 : run_say("--log %s: %s", log, why);
 }
 
+/* ---- the keeper ---- */
+
+enum { KEPT_FIRST = 100, KEPT_LISTENS = KEPT_FIRST, KEPT_DAEMON, KEPT_LOCK, KEPT_LOG, KEPT_END };
+
+/* Nothing else that the launcher has, such as what its sandbox hears its end by. */
+static bool keep_only(int listens, int daemon, int lock, int log) {
+    int null = open("/dev/null", O_RDWR);
+    return dup2(null, STDIN_FILENO) == STDIN_FILENO && dup2(null, STDOUT_FILENO) == STDOUT_FILENO &&
+           dup2(listens, KEPT_LISTENS) >= 0 && dup2(daemon, KEPT_DAEMON) >= 0 &&
+           dup2(lock, KEPT_LOCK) >= 0 && (log < 0 || dup2(log, KEPT_LOG) >= 0) &&
+           close_range(STDERR_FILENO + 1, KEPT_FIRST - 1, 0) == 0 &&
+           close_range(log < 0 ? KEPT_LOG : KEPT_END, ~0U, 0) == 0;
+}
+
+/* False: who would say it is gone. */
+static bool await_word(int fd) {
+    char word;
+    ssize_t n;
+    do
+        n = read(fd, &word, 1);
+    while (n < 0 && errno == EINTR);
+    return n == 1;
+}
+
+static void end_daemon(int daemon) {
+    struct pollfd one = {.fd = daemon, .events = POLLIN};
+    pidfd_send_signal(daemon, SIGTERM, NULL, 0);
+    while (poll(&one, 1, -1) < 0 && errno == EINTR)
+        continue;
+}
+
+static _Noreturn void keeper(struct run_private *p, struct run_folder *folder, int listens,
+                             int daemon, const char *log) {
+    if (setsid() < 0 || chdir("/") != 0 || !keep_only(listens, daemon, folder->lock, p->log))
+        _exit(RUN_FAILED);
+    folder->lock = KEPT_LOCK;
+    if (p->log >= 0)
+        p->log = KEPT_LOG;
+    bool told = await_word(KEPT_LISTENS);
+    end_daemon(KEPT_DAEMON);
+    char kept = p->log < 0 || keep_trail(p, log) == 0;
+    if (told)
+        send(KEPT_LISTENS, &kept, 1, MSG_NOSIGNAL);
+    else
+        run_folder_remove(folder);
+    _exit(0);
+}
+
+/* No child of ours, so that nobody has to wait for it who waits for what we have begun. */
+static void fork_keeper(struct run_private *p, struct run_folder *folder, int listens, int daemon,
+                        const char *log) {
+    pid_t between = fork();
+    if (between == 0) {
+        if (fork() == 0)
+            keeper(p, folder, listens, daemon, log);
+        _exit(0);
+    }
+    while (between > 0 && waitpid(between, NULL, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static int start_keeper(struct run_private *p, struct run_folder *folder, const char *log) {
+    int s[2], daemon = pidfd_open(p->daemon, 0);
+    if (daemon < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
+        run_say("who ends exeatd: %s", strerror(errno));
+        if (daemon >= 0)
+            close(daemon);
+        return -1;
+    }
+    p->keeper = s[0];
+    fork_keeper(p, folder, s[1], daemon, log);
+    close(s[1]);
+    close(daemon);
+    return 0;
+}
+
+int run_private_start(struct run_private *p, const struct launch *l, struct run_folder *folder,
+                      const char *log) {
+    return start_daemon(p, l) == 0 ? start_keeper(p, folder, log) : -1;
+}
+
+/* False: it is not there, and has kept nothing. */
+static bool have_it_kept(struct run_private *p, char *kept) {
+    ssize_t n = p->keeper >= 0 && send(p->keeper, "e", 1, MSG_NOSIGNAL) == 1 ? -1 : 0;
+    while (n < 0 && (n = recv(p->keeper, kept, 1, 0)) < 0 && errno == EINTR)
+        continue;
+    if (p->keeper >= 0)
+        close(p->keeper);
+    return n == 1;
+}
+
 int run_private_end(struct run_private *p, const char *log) {
+    char kept;
     if (p->daemon <= 0)
         return 0;
-    kill(p->daemon, SIGTERM);
+    bool is_kept = have_it_kept(p, &kept);
+    if (!is_kept)
+        kill(p->daemon, SIGTERM);
     while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
         continue;
+    if (is_kept)
+        return kept ? 0 : -1;
     return p->log >= 0 ? keep_trail(p, log) : 0;
 }

@@ -50,9 +50,10 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         process.wait()
         left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
         assert left, pids
-    assert os.path.isdir(directory), "who has removed it?"
+    assert wait_for(lambda: not os.path.exists(directory), 20), "what a killed launcher had is left"
+    left = scene.own(tempfile.mkdtemp(prefix="exeat-run-", dir=os.path.dirname(directory)))
     with scene.going("echo go; sleep 60") as process:
-        assert not os.path.exists(directory), "what a killed launcher had is left"
+        assert not os.path.exists(left), "what one has left that was killed with its keeper is there"
         other = directory_of(process)
         scene.output("true")
         assert os.path.isdir(other), "that of one that runs is gone"
@@ -89,6 +90,21 @@ def a_signal_during_the_start_ends_it_and_leaves_nothing(scene):
             said = process.communicate(timeout=20)[1]
             assert process.returncode == -number and said == b"", (number, delay, process.returncode, said)
     assert wait_for(lambda: left_by(scene) <= before, 2), left_by(scene) - before
+
+
+def who_kills_its_launcher_is_in_the_log_all_the_same(scene):
+    """The command is of its process group."""
+    log = os.path.join(scene.home, "trail")
+    script = "curl -s -o /dev/null http://evil.example.net/; kill -KILL 0"
+    with subprocess.Popen(scene.words(["sh", "-c", script], ["--log", log]), start_new_session=True, stdout=subprocess.PIPE, **scene.how()) as process:
+        assert process.wait(30) == -signal.SIGKILL
+
+    def tried():
+        with open(log) as f:
+            return any(json.loads(line).get("host") == "evil.example.net" for line in f)
+
+    assert wait_for(tried, 20), "no record of what was tried"
+    os.unlink(log)
 
 
 def much_goes_through_standard_input_and_output(scene):

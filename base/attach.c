@@ -105,11 +105,12 @@ static bool read_request(struct view bytes, struct attach_request *r) {
 static int receive_packet(int fd, struct buf *out, struct msghdr *m, int flags) {
     uint8_t *room = buf_reserve(out, REQUEST_MAX);
     struct iovec iov = {room, REQUEST_MAX};
-    m->msg_iov = &iov;
-    m->msg_iovlen = 1;
     if (!room)
         return ERR_MEMORY;
+    m->msg_iov = &iov;
+    m->msg_iovlen = 1;
     ssize_t n = recvmsg(fd, m, flags | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    m->msg_iov = NULL;
     if (n <= 0)
         return n == 0 ? ERR_CLOSED : errno == EAGAIN || errno == EINTR ? ERR_AGAIN : ERR_SYSTEM;
     buf_commit(out, (size_t)n);

@@ -47,9 +47,8 @@ static int begin_adding(const char *folder, int number, struct view pem, pid_t *
     snprintf(certificate, sizeof certificate, "exeat-%d", number);
     char *argv[] = {"certutil", "-A", "-a", "-d", database, "-n", certificate, "-t", "C,,", NULL};
     int input = memfd_create("ca", MFD_CLOEXEC);
-    int why = input < 0 || file_write(input, pem) != 0 || lseek(input, 0, SEEK_SET) != 0
-                  ? errno
-                  : start(argv, input, pid);
+    bool is_written = input >= 0 && file_write(input, pem) == 0 && lseek(input, 0, SEEK_SET) == 0;
+    int why = is_written ? start(argv, input, pid) : errno ? errno : EIO;
     if (input >= 0)
         close(input);
     return why;

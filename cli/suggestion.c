@@ -175,6 +175,7 @@ static int add_operation(struct suggestion *s, struct wish *w, size_t *number) {
         buf_printf(&s->notes,
                    "# For the service '%.*s', which is in another file (%s:%u):\n#     %.*s",
                    VIEW_ARG(service_name(w->service)), at.file, at.line, VIEW_ARG(buf_view(&text)));
+        w->name[0] = 0;
     }
     buf_free(&text);
     return err;

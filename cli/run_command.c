@@ -162,7 +162,7 @@ static int resolve_hidden(struct buf *paths) {
 
 static int check_binds_for(const struct run_options *o, const char *base) {
     char in_it[PATH_MAX + 16], place[RUN_PLACE_MAX];
-    int n = snprintf(in_it, sizeof in_it, "%s/exeat-run-", base);
+    int n = snprintf(in_it, sizeof in_it, "%s/" RUN_FOLDER_PREFIX, base);
     for (size_t i = 0; i < o->plan.n_binds; i++)
         if (run_bind_place(&o->plan.binds[i], in_it, place) ||
             strncmp(o->plan.binds[i].from, in_it, (size_t)n) == 0)

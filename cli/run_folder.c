@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PREFIX "exeat-run-"
+#define TEMPLATE RUN_FOLDER_PREFIX "XXXXXX"
 
 enum { OPEN_AT_ONCE = 16, TRIES = 100 };
 
@@ -64,10 +64,16 @@ static void remove_left(const char *base, const char *name) {
     close(fd);
 }
 
+/* As mkdtemp makes it: what somebody has called so by himself is as good as never of this length. */
+static bool is_name_of_one(const char *name) {
+    return strncmp(name, RUN_FOLDER_PREFIX, sizeof RUN_FOLDER_PREFIX - 1) == 0 &&
+           strlen(name) == sizeof TEMPLATE - 1;
+}
+
 static void remove_all_left(const char *base) {
     DIR *all = opendir(base);
     for (const struct dirent *one = all ? readdir(all) : NULL; one; one = readdir(all))
-        if (strncmp(one->d_name, PREFIX, sizeof PREFIX - 1) == 0)
+        if (is_name_of_one(one->d_name))
             remove_left(base, one->d_name);
     if (all)
         closedir(all);
@@ -89,7 +95,7 @@ static int lock(struct run_folder *f) {
 
 /* 0, or an errno. The users that root's daemon gives its roles pass through it; nobody else may list it either way. */
 static int make(struct run_folder *f, const char *base) {
-    int n = snprintf(f->path, sizeof f->path, "%s/" PREFIX "XXXXXX", base);
+    int n = snprintf(f->path, sizeof f->path, "%s/" TEMPLATE, base);
     if (n >= PATH_MAX)
         return ENAMETOOLONG;
     if (!mkdtemp(f->path) || (geteuid() == 0 && chmod(f->path, 0711) != 0))

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What their names begin with. */
+#define RUN_FOLDER_PREFIX "exeat-run-"
+
 enum { RUN_FOLDER_BASES = 4 };
 
 struct run_folder {

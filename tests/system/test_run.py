@@ -51,7 +51,9 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
         assert left, pids
     assert wait_for(lambda: not os.path.exists(directory), 20), "what a killed launcher had is left"
-    left = scene.own(tempfile.mkdtemp(prefix="exeat-run-", dir=os.path.dirname(directory)))
+    left = os.path.join(os.path.dirname(directory), "exeat-run-" + os.urandom(3).hex())
+    os.mkdir(left, 0o700)
+    scene.own(left)
     with scene.going("echo go; sleep 60") as process:
         assert not os.path.exists(left), "what one has left that was killed with its keeper is there"
         other = directory_of(process)
@@ -59,29 +61,30 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         assert os.path.isdir(other), "that of one that runs is gone"
 
 
-def is_left(path):
-    """Nobody holds the lock of it: its launcher is gone."""
+def is_left(path, uid):
+    """It is this user's, and nobody holds the lock of it: its launcher is gone."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.fstat(fd).st_nlink > 0
+        return os.fstat(fd).st_nlink > 0 and os.fstat(fd).st_uid == uid
     except BlockingIOError:
         return False
     finally:
         os.close(fd)
 
 
-def left_by(scene):
+def left_by(uid):
     """Folders of launchers of this user that are gone; others may be made in this moment."""
     paths = [os.path.join(base, name) for base in ("/tmp", "/dev/shm") for name in os.listdir(base) if name.startswith("exeat-run-")]
-    return {p for p in paths if is_left(p) and os.stat(p).st_uid == (scene.user or 0)}
+    return {p for p in paths if is_left(p, uid)}
 
 
 def a_signal_during_the_start_ends_it_and_leaves_nothing(scene):
-    before = left_by(scene)
+    uid = scene.user or 0
+    before = left_by(uid)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         for delay in (0.005, 0.03, 0.06, 0.12, 0.25):
             process = subprocess.Popen(scene.words(["sleep", "30"]), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, **scene.how())
@@ -89,7 +92,7 @@ def a_signal_during_the_start_ends_it_and_leaves_nothing(scene):
             process.send_signal(number)
             said = process.communicate(timeout=20)[1]
             assert process.returncode == -number and said == b"", (number, delay, process.returncode, said)
-    assert wait_for(lambda: left_by(scene) <= before, 2), left_by(scene) - before
+    assert wait_for(lambda: left_by(uid) <= before, 2), left_by(uid) - before
 
 
 def who_kills_its_launcher_is_in_the_log_all_the_same(scene):

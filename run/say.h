@@ -12,7 +12,10 @@ enum run_exit {
     RUN_NOT_FOUND = 127,
 };
 
-/* Prints "exeat: run: ..."; -1, so that a function can end with it. */
+/*
+ * Prints "exeat: run: ..."; -1, so that a function can end with it. Names in it may be whatever other users of this machine chose: what would
+ * be an order to the terminal is a question mark.
+ */
 int run_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Becomes the command, or says why not and ends as env(1) does. */

@@ -18,7 +18,7 @@ int policy_file_read(const char *path, struct buf *out) {
     return file_read(fd, POLICY_FILE_MAX, out);
 }
 
-/* That of a prefix other than the one it was built for, or of sources that were not installed. */
+/* That of a prefix other than the one it was built for, or of sources that were not installed. False: "". */
 static bool find_share(char out[PATH_MAX]) {
     static const struct {
         const char *ours, *share;
@@ -38,6 +38,7 @@ static bool find_share(char out[PATH_MAX]) {
             access(out, R_OK | X_OK) == 0)
             return true;
     }
+    out[0] = 0;
     return false;
 }
 

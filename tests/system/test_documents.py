@@ -197,6 +197,12 @@ def includes_what_is_installed_with_it(prefix, directory):
         done = subprocess.run([prefix + "/bin/exeat", "policy", "check", policy], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True)
         assert done.returncode == code and (code == 0 or prefix + "/share/exeat" in done.stdout), done.stdout
+    # Where nothing lies beside it, the prefix that it was built for counts, however often it is asked for.
+    alone = os.path.join(directory, "alone", "bin")
+    os.makedirs(alone)
+    shutil.copy(prefix + "/bin/exeat", alone)
+    done = subprocess.run([alone + "/exeat", "policy", "check", policy], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 3 and "share/exeat" in done.stdout and "alone" not in done.stdout, done.stdout
     os.unlink(policy)
 
 

@@ -160,6 +160,12 @@ class Terminal:
     def type(self, data):
         os.write(self.fd, data)
 
+    def continue_job(self):
+        """By the shell that waits at its prompt; until the terminal is the job's."""
+        shell = os.tcgetpgrp(self.fd)
+        self.type(b"fg\n")
+        assert wait_for(lambda: os.tcgetpgrp(self.fd) != shell), self.text
+
     def close(self):
         os.kill(self.pid, signal.SIGKILL)
         os.close(self.fd)
@@ -177,9 +183,7 @@ def a_terminal_and_job_control_behave_as_without_it(scene):
         terminal.type(b"\x1a")
         terminal.expect(b"Stopped")
         terminal.expect(b"prompt> ")
-        terminal.type(b"fg\n")
-        terminal.expect(b"sleep 100")
-        time.sleep(0.3)
+        terminal.continue_job()
         terminal.type(b"\x03")
         terminal.expect(b"prompt> ")
         terminal.type(b"echo code=$?\n")
@@ -220,9 +224,7 @@ def an_interactive_shell_has_jobs_of_its_own(scene):
         terminal.expect(b"Stopped")
         terminal.expect(b"inner> ")
         # Not by `kill -9 %1`: bash itself, on a plain terminal, loses sight of a stopped job's end in two of a hundred times.
-        terminal.type(b"fg\n")
-        terminal.expect(b"sleep 100")
-        time.sleep(0.3)
+        terminal.continue_job()
         terminal.type(b"\x03")
         terminal.expect(b"inner> ")
         terminal.type(b"echo job=$? left=$(jobs)\n")

@@ -40,7 +40,7 @@
 static const enum role shared_roles[] = {ROLE_AUDIT,  ROLE_BROKER,  ROLE_CA,
                                          ROLE_DIALER, ROLE_CONTROL, ROLE_ATTACH};
 
-enum { STOP_SECONDS = 15 };
+enum { STOP_SECONDS = 15, KILLED_SECONDS = 2 };
 
 /* ---- the audit trail ---- */
 
@@ -390,8 +390,20 @@ static bool watch_signals(struct parent *p) {
 
 /* ---- stopping: lanes first, audit last ---- */
 
+/* One that was killed can be kept by the kernel, for whoever serves a file that it has (FUSE). */
+static void on_stop_in_vain(evutil_socket_t fd, short what, void *ctx) {
+    struct parent *p = ctx;
+    (void)fd;
+    (void)what;
+    for (struct process *of = p->processes; of; of = of->next)
+        if (process_runs(of))
+            log_warn("%s cannot be ended, and is left", of->origin);
+    loop_stop(p->loop);
+}
+
 static void on_stop_late(evutil_socket_t fd, short what, void *ctx) {
     struct parent *p = ctx;
+    const struct timeval killed = {KILLED_SECONDS, 0};
     (void)fd;
     (void)what;
     for (struct process *of = p->processes; of; of = of->next)
@@ -399,6 +411,7 @@ static void on_stop_late(evutil_socket_t fd, short what, void *ctx) {
             log_warn("%s did not stop in time", of->origin);
             process_kill(of);
         }
+    event_base_once(loop_base(p->loop), -1, EV_TIMEOUT, on_stop_in_vain, p, &killed);
 }
 
 static int stop_order(enum role role) {

@@ -633,6 +633,29 @@ def who_sends_a_file_that_cannot_be_closed_keeps_nobody_waiting(place):
     assert "uid %d sent descriptors that are no sockets" % NOBODY in place.log(), place.log()
 
 
+def a_file_that_cannot_be_closed_does_not_keep_exeatd_from_ending(_):
+    if not os.access("/dev/fuse", os.W_OK):
+        raise Skip("no /dev/fuse")
+    with attach_place() as place:
+        attach, path = role(place, "attach"), place.path("attach.sock")
+
+        def knock():
+            stream, file = connect(path), FuseFile()
+            send(stream, request("a", [EXPLICIT]), [file])
+            assert stream.recv(1 << 16), "no answer"
+            file.close()
+            return stream, file
+
+        pid = as_user(NOBODY, knock)
+        try:
+            place.daemon.terminate()
+            assert place.daemon.wait(30) == 0
+            assert "attach cannot be ended, and is left" in place.log(), place.log()
+        finally:
+            end(pid)
+        assert wait_for(lambda: not exists(attach)), "attach goes on without its file's server"
+
+
 def who_has_every_write_told_makes_nobody_busy(place):
     """Told by the queue of errors, which is read by nobody."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -961,6 +984,7 @@ def main():
     for test in apart:
         report.run_in(attach_place, [test])
     report.run(what_was_used_of_a_grant_counts_when_attached_again, None)
+    report.run(a_file_that_cannot_be_closed_does_not_keep_exeatd_from_ending, None)
     report.run(a_hundred_are_attached_at_once, None)
     report.run(a_hundred_that_ask_in_the_same_moment_come_with_few_generations, None)
     report.end()

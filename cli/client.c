@@ -22,11 +22,10 @@ static int read_all(const char *path, struct buf *out) {
     int result = fd < 0 ? ERR_SYSTEM : file_read(fd, CONFIG_MAX, out);
     if (result == 0)
         return EXIT_YES;
-    if (fd < 0 && errno == EACCES)
-        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
-    return cli_fail(EXIT_INVALID, "%s: %s%s", path, err_why(result),
-                    fd < 0 && errno == ENOENT ? " (--config FILE or EXEAT_CONFIG names another)"
-                                              : "");
+    if (fd < 0 && errno == ENOENT)
+        return cli_fail(EXIT_UNSEEN, "%s: %s (--config FILE or EXEAT_CONFIG names another)", path,
+                        err_why(result));
+    return cli_unread(path, result);
 }
 
 typedef int config_reader(struct view text, const char *file, struct config *out,

@@ -18,7 +18,7 @@ enum exit_code {
     EXIT_INVALID = 3,     /* invalid policy or configuration */
     EXIT_UNREACHABLE = 4, /* the daemon */
     EXIT_PERMISSION = 5,
-    EXIT_UNSEEN = 6, /* no answer: what was asked about could not be read */
+    EXIT_UNSEEN = 6, /* no answer: a file that was named or asked about could not be read */
 };
 
 #define CLI_CONFIG "/etc/exeat/exeat.conf" /* unless another was named */
@@ -39,6 +39,11 @@ struct command {
 
 /* Prints "exeat: ..." to standard error; returns code, so that a command can end with it. */
 int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * The same for a file, or what is read like one, that could not be: the error's text behind its name, and EXIT_PERMISSION or
+ * EXIT_UNSEEN. result: ERR_SYSTEM (errno says why), ERR_LIMIT, or what else the reading came to.
+ */
+int cli_unread(const char *path, int result);
 /* Prints what is in the buffer, which may be empty. */
 void cli_print(FILE *to, const struct buf *b);
 

@@ -76,12 +76,9 @@ bool decision_is_doctors_datagram(struct view line) {
 /* ---- files ---- */
 
 static int fail_log(const char *path, int err) {
-    if (err == ERR_SYSTEM || err == ERR_MISSING)
-        return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_INVALID, "%s: %s", path,
-                        strerror(errno));
     if (err == ERR_BAD)
-        return cli_fail(EXIT_INVALID, "%s: " DECISION_NO_TRAIL, path);
-    return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+        return cli_fail(EXIT_UNSEEN, "%s: " DECISION_NO_TRAIL, path);
+    return cli_unread(path, err == ERR_MISSING ? ERR_SYSTEM : err);
 }
 
 /* Calls each for every line; one that is too long for a record, or not whole, is none. ERR_BAD: no line is a record. */

@@ -11,10 +11,8 @@
 
 static int read_description(const char *path, struct buf *out) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
-    int err = file_read(fd, OPENAPI_MAX, out);
-    return err != 0 ? cli_fail(EXIT_NO, "%s: %s", path, err_why(err)) : EXIT_YES;
+    int err = fd < 0 ? ERR_SYSTEM : file_read(fd, OPENAPI_MAX, out);
+    return err != 0 ? cli_unread(path, err) : EXIT_YES;
 }
 
 static bool looks_like_json(struct view text) {

@@ -21,13 +21,9 @@
 enum { FILES_MAX = 64, FOLLOW_MS = 200, FOLLOW_BACK = 64 * 1024 };
 
 static int fail(const char *path, int result) {
-    int number = errno;
     if (result == ERR_MISSING)
-        return cli_fail(EXIT_NO, "%s: there is no audit log", path);
-    if (result == ERR_SYSTEM)
-        return cli_fail(number == EACCES || number == EPERM ? EXIT_PERMISSION : EXIT_UNSEEN,
-                        "%s: %s", path, strerror(number));
-    return cli_fail(EXIT_NO, "%s: %s", path, err_text(result));
+        return cli_fail(EXIT_UNSEEN, "%s: there is no audit trail", path);
+    return cli_unread(path, result);
 }
 
 /* The log's directory: given, or that of the configuration. path holds 4096 bytes. */
@@ -142,10 +138,8 @@ static int show_files(const char *const *files, size_t n, struct log_table *t) {
     for (size_t i = 0; i < n; i++) {
         uint64_t before = log_table_records(t);
         int result = show_file(AT_FDCWD, files[i], t);
-        if (result == ERR_MISSING)
-            return cli_fail(EXIT_UNSEEN, "%s: there is no such file", files[i]);
         if (result != 0)
-            return fail(files[i], result);
+            return cli_unread(files[i], result == ERR_MISSING ? ERR_SYSTEM : result);
         if (log_table_records(t) == before)
             return cli_fail(EXIT_UNSEEN, "%s: " DECISION_NO_TRAIL, files[i]);
     }
@@ -273,6 +267,9 @@ static int tell(const struct cli *cli, const char *path, int result,
                 const struct verify_report *report, const struct chain_head *head) {
     if (result != 0)
         return fail(path, result);
+    /* With a head there was one. */
+    if (report->records == 0 && report->line == 0 && !head)
+        return cli_fail(EXIT_UNSEEN, "%s: " DECISION_NO_TRAIL, path);
     if (cli->json)
         print_report_json(report);
     else
@@ -303,13 +300,12 @@ static int verify_copy(const struct cli *cli, const char *file, const char *key,
     struct chain_keys *keys = NULL;
     int result = key ? sign_key_public(AT_FDCWD, key, &keys) : 0;
     if (result == ERR_SYSTEM || result == ERR_MISSING)
-        return cli_fail(errno == EACCES ? EXIT_PERMISSION : EXIT_UNSEEN, "%s: %s", key,
-                        strerror(errno));
+        return cli_unread(key, ERR_SYSTEM);
     if (result != 0)
         return cli_fail(EXIT_USAGE, "%s: this is no sign.pub", key);
     result = verify_file(file, keys, head, &report);
     if (result == ERR_MISSING)
-        return cli_fail(EXIT_UNSEEN, "%s: there is no such file", file);
+        return cli_unread(file, ERR_SYSTEM);
     int code = tell(cli, file, result, &report, head);
     chain_keys_free(keys);
     return code;
@@ -318,10 +314,8 @@ static int verify_copy(const struct cli *cli, const char *file, const char *key,
 /* EXIT_YES with *out, or anything else that was told. */
 static int read_exported(const char *file, struct chain_head *out) {
     int result = read_head(AT_FDCWD, file, out);
-    if (result == ERR_MISSING)
-        return cli_fail(EXIT_UNSEEN, "%s: there is no such file", file);
-    if (result == ERR_SYSTEM)
-        return fail(file, result);
+    if (result == ERR_SYSTEM || result == ERR_MISSING)
+        return cli_unread(file, ERR_SYSTEM);
     return result == 0
                ? EXIT_YES
                : cli_fail(EXIT_USAGE, "%s: this is no head as `exeat log head` prints it", file);
@@ -374,7 +368,7 @@ static int show_last_head(const struct cli *cli, const char *given) {
     uint64_t newer = result == 0 ? count_newer(dir, &head) : 0;
     close(dir);
     if (result == ERR_MISSING)
-        return cli_fail(EXIT_NO, "%s: no head was signed yet", path);
+        return cli_fail(EXIT_UNSEEN, "%s: no head was signed yet", path);
     if (result != 0)
         return fail(path, result);
     buf_init(&out, HEAD_JSON_MAX);

@@ -212,7 +212,7 @@ static int read_listing(const char *file, struct buf *out) {
     if (result == ERR_LIMIT)
         return cli_fail(EXIT_UNSEEN, "%s: it has more than %d bytes", file, LISTING_MAX);
     if (result != 0)
-        return cli_fail(EXIT_UNSEEN, "%s: %s", file, err_why(result));
+        return cli_unread(file, result);
     return EXIT_YES;
 }
 

@@ -353,9 +353,7 @@ static int read_body(struct question *q) {
     int result = fd < 0 ? ERR_SYSTEM : file_read(fd, BODY_MAX, &q->body);
     if (result == ERR_LIMIT)
         return cli_fail(EXIT_UNSEEN, "%s: it has more than %d bytes", q->body_file, BODY_MAX);
-    return result == 0 ? EXIT_YES
-                       : cli_fail(EXIT_UNSEEN, "%s: %s", standard ? "standard input" : q->body_file,
-                                  err_why(result));
+    return result == 0 ? EXIT_YES : cli_unread(standard ? "standard input" : q->body_file, result);
 }
 
 int command_policy_explain(const struct cli *cli, int argc, char **argv) {

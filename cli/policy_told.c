@@ -47,11 +47,8 @@ int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors
 }
 
 int policy_told_read(const char *path, struct buf *out) {
-    errno = 0;
     int err = policy_file_read(path, out);
-    if (err != 0 && errno != 0)
-        return cli_fail(EXIT_INVALID, "%s: %s", path, strerror(errno));
-    return err != 0 ? cli_fail(EXIT_INVALID, "%s: %s", path, err_why(err)) : EXIT_YES;
+    return err != 0 ? cli_unread(path, err == ERR_MISSING ? ERR_SYSTEM : err) : EXIT_YES;
 }
 
 int policy_told_load(const struct cli *cli, const char *path, struct policy **out) {

@@ -35,14 +35,12 @@ static int read_options(int argc, char **argv, bool with_like, struct secret_opt
 /* The chain is public and is read here; a key that stands in the same file is not for our eyes. */
 static int read_chain(const char *file, struct buf *out) {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
-    int result = file_read(fd, CERTIFICATE_PEM_MAX, out);
+    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, CERTIFICATE_PEM_MAX, out);
     struct view text = buf_view(out);
     if (result == ERR_LIMIT)
-        return cli_fail(EXIT_NO, "%s: more than %d bytes", file, CERTIFICATE_PEM_MAX);
+        return cli_fail(EXIT_UNSEEN, "%s: more than %d bytes", file, CERTIFICATE_PEM_MAX);
     if (result != 0)
-        return cli_fail(EXIT_NO, "%s: it cannot be read", file);
+        return cli_unread(file, result);
     if (view_search(text, VIEW("PRIVATE KEY-----")) < text.n) {
         secret_clear(out->p, out->cap);
         return cli_fail(EXIT_NO,

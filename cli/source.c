@@ -74,9 +74,7 @@ int source_open(const char *file, const char *prompt, int *fd) {
         *fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     else
         *fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    return *fd >= 0
-               ? EXIT_YES
-               : cli_fail(EXIT_NO, "%s: %s", standard ? "standard input" : file, strerror(errno));
+    return *fd >= 0 ? EXIT_YES : cli_unread(standard ? "standard input" : file, ERR_SYSTEM);
 }
 
 void source_close(int fd) {

@@ -59,7 +59,8 @@ int command_vault_backup(const struct cli *cli, int argc, char **argv) {
         return code;
     int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+        return cli_fail(errno == EACCES || errno == EPERM ? EXIT_PERMISSION : EXIT_NO, "%s: %s",
+                        file, strerror(errno));
     code = ask_with(cli, CONTROL_VAULT_BACKUP, fd, "written; of use only with vault.key");
     if (close(fd) != 0 && code == EXIT_YES)
         code = cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
@@ -91,7 +92,7 @@ int command_vault_restore(const struct cli *cli, int argc, char **argv) {
         return code;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", file, strerror(errno));
+        return cli_unread(file, ERR_SYSTEM);
     buf_init(&text, BROKER_TEXT_MAX);
     code = client_ask(cli, CONTROL_VAULT_RESTORE, VIEW(""), fd, &text, NULL);
     close(fd);
@@ -129,7 +130,7 @@ static int rekey(const struct config *c, const char *fresh) {
     bool told;
     int fd = open(fresh, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", fresh, strerror(errno));
+        return cli_unread(fresh, ERR_SYSTEM);
     buf_init(&text, BROKER_TEXT_MAX);
     int code = client_ask_at(c->control, CONTROL_VAULT_REKEY, VIEW(""), fd, &text, &told);
     close(fd);

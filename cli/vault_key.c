@@ -31,7 +31,7 @@ int vault_key_read(const char *path, char text[VAULT_KEY_TEXT_SIZE + 1]) {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return cli_fail(EXIT_NO, "%s: %s", path, strerror(errno));
+        return cli_unread(path, ERR_SYSTEM);
     ssize_t n = fstat(fd, &st) == 0 ? read(fd, text, VAULT_KEY_TEXT_SIZE) : -1;
     bool ends = n >= 0 && st.st_size == n;
     close(fd);

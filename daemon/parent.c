@@ -75,6 +75,7 @@ void parent_record_lane(const struct lane *l, const char *event, const char *det
 
 static int take_up(void *ctx, struct channel *ch, struct message *m) {
     struct process *of = ctx;
+    struct parent *p = of->parent;
     struct reader r = reader_of(m->body);
     (void)ch;
     struct view key = read_block(&r, of->key.max);
@@ -84,6 +85,10 @@ static int take_up(void *ctx, struct channel *ch, struct message *m) {
     buf_put(&of->key, key);
     of->state = PROCESS_UP;
     links_make(of);
+    if (of->role == ROLE_AUDIT && p->exit_status != 0) {
+        parent_stop(p);
+        return 0;
+    }
     if (of->role == ROLE_EGRESS) {
         suspended_send(of);
         attached_greet(of);
@@ -485,7 +490,9 @@ void parent_loaded(struct parent *p, int result, struct view text) {
     for (const char *not = "exeatd does not start: "; text.n > 0; not = "")
         log_fatal("%s%s", not, log_text(view_cut(&text, '\n'), line, sizeof line));
     p->exit_status = 3;
-    parent_stop(p);
+    /* What was just recorded is lost when audit does not read it. */
+    if (process_find(p, ROLE_AUDIT, 0)->state != PROCESS_STARTING)
+        parent_stop(p);
 }
 
 void parent_committed(struct parent *p) {

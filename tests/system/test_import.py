@@ -227,7 +227,7 @@ def what_is_no_description_is_refused(_):
         assert done.returncode == 1 and done.stderr.startswith("exeat: ") and not done.stdout, (text, done)
     assert bring({"paths": {}, "servers": [{"url": "https://a.test"}]}).returncode == 1  # nothing to allow
     assert run("policy", "import", "wsdl", "x").returncode == 2
-    assert run("policy", "import", "openapi", "/nonexistent").returncode == 1
+    assert run("policy", "import", "openapi", "/nonexistent").returncode == 6
 
 
 # ---- big ones ----

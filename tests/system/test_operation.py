@@ -331,7 +331,7 @@ def a_file_that_is_no_trail_is_said_to_be_none(place):
         for options in ([], ["--json"], ["--denied"]):
             assert code(place, "log", "--file", trail, "--file", other, *options) == 6, (other, place.last)
             assert place.last.stderr.decode() == "exeat: %s: this is no audit trail: no line of it is a record\n" % other, place.last
-    assert code(place, "log", "--file", "/nowhere") == 6 and b"there is no such file" in place.last.stderr, place.last
+    assert code(place, "log", "--file", "/nowhere") == 6 and b"No such file" in place.last.stderr, place.last
     assert code(place, "log", "--file", place.directory) == 6 and b"Is a directory" in place.last.stderr, place.last
     assert code(place, "log", "--file", trail) == 0 and place.last.stderr == b"", place.last
 
@@ -483,6 +483,42 @@ def exit_codes_are_those_of_the_manual(place):
         assert done.returncode == 5, done
 
 
+def what_cannot_be_read_is_6_or_5_whatever_was_to_be_done_with_it(place):
+    """The name of each is told; no file is 6, no permission 5, as an ordinary user finds it."""
+    policy, trail, key = place.path("policy.exeat"), place.path("state", "audit", "audit.jsonl"), place.path("state", "audit", "sign.pub")
+    commands = [("policy", "check", "FILE"), ("policy", "lint", "FILE"), ("policy", "fmt", "FILE"), ("policy", "diff", policy, "FILE"),
+                ("policy", "test", "--policy", policy, "FILE"), ("policy", "replay", policy, "FILE"), ("policy", "suggest", "FILE"),
+                ("policy", "suggest", "--policy", "FILE", trail), ("policy", "import", "openapi", "FILE"),
+                ("policy", "explain", "--policy", "FILE", "GET", "https://a.test/"),
+                ("policy", "explain", "--policy", policy, "--sandbox", "a", "--body", "FILE", "POST", "https://a.test/"),
+                ("log", "--file", "FILE"), ("log", "verify", "--file", "FILE"), ("log", "verify", "--dir", "FILE"),
+                ("log", "verify", "--file", trail, "--key", "FILE"), ("log", "verify", "--file", trail, "--key", key, "--head", "FILE"),
+                ("log", "head", "--dir", "FILE"),
+                ("secret", "add", "x", "--file", "FILE"), ("secret", "add", "x", "--client-certificate", "FILE"),
+                ("vault", "restore", "FILE"), ("vault", "rekey", "FILE"), ("status", "--config", "FILE")]
+    place.write("closed", "")
+    os.chmod(place.path("closed"), 0)
+    for words in commands:
+        words = [word if word != "FILE" else "/nowhere/file" for word in words]
+        assert code(place, *words, stdin=b"") == 6 and b"/nowhere/file: " in place.last.stderr, place.last
+    if os.getuid() == 0:
+        readable = [words for words in commands if not {policy, trail, "vault", "secret", "--dir"} & set(words)]
+        assert len(readable) > 8
+        for words in readable:
+            words = [word if word != "FILE" else place.path("closed") for word in words]
+            done = subprocess.run([os.path.join(place.build, "exeat"), *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, user=65534,
+                                  group=65534, extra_groups=[])
+            assert done.returncode == 5 and b"closed: Permission denied" in done.stderr, done
+    os.unlink(place.path("closed"))
+    place.write("empty", "")
+    os.makedirs(place.path("folder"))
+    for words in (("--file", place.path("empty")), ("--dir", place.path("folder"))):
+        assert code(place, "log", "verify", *words) == 6 and b"%s: this is no audit trail" % words[1].encode() in place.last.stderr, place.last
+    place.exeat("log", "head")
+    place.write("kept.json", place.exeat("log", "head"))
+    assert code(place, "log", "verify", "--dir", place.path("folder"), "--head", place.path("kept.json")) == 1, place.last
+
+
 # ---- the end of the daemon ----
 
 def inspect_runs_only_once_a_body_needs_it(place):
@@ -546,7 +582,7 @@ def a_start_that_fails_tells_its_cause_and_no_more(place):
     try:
         os.rename(policy, policy + ".kept")
         fails(3, r"^parent: fatal: exeatd does not start: \S+policy.exeat: No such file or directory$")
-        assert refused() == policy + ": No such file or directory"
+        assert refused() == policy + ": No such file or directory", place.records()[-5:]
         place.write("policy.exeat", "servise a { }\nsandbox b\n")
         assert len(fails(3, r": exeatd does not start: \S+policy.exeat:1:1: 'servise' is no word")) > 3
         assert "policy.exeat:1:1: 'servise' is no word" in refused() and "more lines)" in refused(), refused()
@@ -606,7 +642,8 @@ def sigterm_and_stop_end_it_in_order(place):
     assert ask(place).status == 200
 
 
-TESTS = [exit_codes_are_those_of_the_manual, a_reload_cuts_what_the_new_policy_denies_while_it_runs,
+TESTS = [exit_codes_are_those_of_the_manual, what_cannot_be_read_is_6_or_5_whatever_was_to_be_done_with_it,
+         a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_policy_may_include_files_which_every_role_gets,
          a_policy_may_be_json, a_policy_that_newly_allows_something_is_loaded_only_on_request, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,

@@ -9,7 +9,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EXEAT = os.path.join(os.environ.get("EXEAT_BUILD", os.path.join(ROOT, "build")), "exeat")
-YES, NO, USAGE, INVALID = range(4)
+YES, NO, USAGE, INVALID, UNSEEN = 0, 1, 2, 3, 6
 tests = []
 
 
@@ -413,12 +413,12 @@ def replay_tells_which_records_would_be_judged_differently(place):
     assert (told["replayed"], told["unsure"], told["left_out"]) == (5, 1, 2), told
     place.write("log", record("allow") + record(reason="never", path="/v1/items/7/share"))
     assert place.policy("replay", "p", "log")[0] == YES
-    assert place.policy("replay", "p", "nowhere")[0] == INVALID
+    assert place.policy("replay", "p", "nowhere")[0] == UNSEEN
     place.write("empty", "")
     for command in ("replay", "p"), ("suggest",):
         for other in ("p", "empty"):
             code, out, err = place.policy(*command, other)
-            assert (code, out, err) == (INVALID, "", "exeat: %s: this is no audit trail: no line of it is a record\n" % other), err
+            assert (code, out, err) == (UNSEEN, "", "exeat: %s: this is no audit trail: no line of it is a record\n" % other), err
 
 
 @test
@@ -442,7 +442,7 @@ def replay_and_suggest_read_several_files_and_whole_trails(place):
     assert (code, err) == (YES, "") and '"/a/wish"' in out and '"/v1/items/9"' in out, (out, err)
     assert place.policy("suggest", *parts) == (code, out, err)
     assert place.policy("replay", "p")[0] == USAGE and place.policy("suggest")[0] == USAGE
-    assert place.policy("suggest", "audit", "nowhere")[0] == INVALID
+    assert place.policy("suggest", "audit", "nowhere")[0] == UNSEEN
 
 
 @test

@@ -468,14 +468,15 @@ def p9_a_copied_file_verifies_by_itself(place):
     for cut, more, n in ((other, [], 0), (other + 1, [], 1), (last, [], last - other), (last, lines[:other + 1], last - other + 1)):
         code, text = copied(lines[:cut] + more)("--key", key)
         assert code == 0 and (behind % (n, "" if n == 1 else "s") in text if n else "only chained" not in text), (n, text)
-        assert json.loads(check("--json")[1])["behind"] == n, n
+        assert json.loads(check("--json")[1])["behind"] == n, (n, place.last)
     code, text = copied(lines[:last])("--key", key, "--head", head)
     assert code == 0 and "only chained" not in text, text
     middle = len(lines) // 2
     for changed in (lines[:middle] + [lines[middle].replace(b'"v":1', b'"v":2')] + lines[middle + 1:], lines[:middle] + lines[middle + 1:],
-                    lines[1:], lines + lines[middle:], lines + lines[1:], []):
+                    lines[1:], lines + lines[middle:], lines + lines[1:]):
         check = copied(changed)
         assert check()[0] == 1 and check("--key", key)[0] == 1, len(changed)
+    assert copied([])()[0] == 6
     exported = json.loads(open(head).read())["seq"]
     check = copied(l for l in lines if json.loads(l)["seq"] < exported)
     assert check("--key", key)[0] == 0 and check("--key", key, "--head", head)[0] == 1

@@ -92,6 +92,7 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
         find(v, line->seq, "record %llu states no signed head", (unsigned long long)line->seq);
         return false;
     }
+    hex_encode(view_of(h.key, sizeof h.key), v->report->key);
     v->report->unchecked += !v->keys;
     v->signs = true;
     if (!v->keys && v->copied)

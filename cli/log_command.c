@@ -1,5 +1,6 @@
 #include "cli/client.h"
 #include "cli/decision.h"
+#include "cli/log_since.h"
 #include "cli/log_table.h"
 #include "cli/options.h"
 
@@ -9,6 +10,7 @@
 #include "audit/verify.h"
 #include "base/json.h"
 #include "base/loop.h"
+#include "policy/reason.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +139,8 @@ static int take_files(int *argc, char **argv, const char *files[FILES_MAX], size
 static int show_files(const char *const *files, size_t n, struct log_table *t) {
     for (size_t i = 0; i < n; i++) {
         uint64_t before = log_table_records(t);
-        int result = show_file(AT_FDCWD, files[i], t);
+        bool standard = strcmp(files[i], "-") == 0;
+        int result = show_file(AT_FDCWD, standard ? "/dev/stdin" : files[i], t);
         if (result != 0)
             return cli_unread(files[i], result == ERR_MISSING ? ERR_SYSTEM : result);
         if (log_table_records(t) == before)
@@ -146,10 +149,10 @@ static int show_files(const char *const *files, size_t n, struct log_table *t) {
     return EXIT_YES;
 }
 
-static int show_log(const struct cli *cli, bool followed, struct log_table *t) {
+static int show_log(const struct cli *cli, const char *given, bool followed, struct log_table *t) {
     char path[4096];
     int dir;
-    int code = open_directory(cli, NULL, path, &dir);
+    int code = open_directory(cli, given, path, &dir);
     if (code != EXIT_YES)
         return code;
     int result = followed ? follow(dir, t) : show_directory(dir, t);
@@ -159,27 +162,54 @@ static int show_log(const struct cli *cli, bool followed, struct log_table *t) {
     return code;
 }
 
+/* The one or the other, and what belongs to neither. */
+static int check_options(const struct log_filter *f, const char *dir, bool followed, size_t n) {
+    enum reason known;
+    if (n > 0 && (followed || dir))
+        return cli_fail(EXIT_USAGE, "--follow and --dir read a whole trail, not a file");
+    if (f->reason && reason_find(view_str(f->reason), &known) != 0)
+        return cli_fail(EXIT_USAGE, "there is no reason '%s': `exeat reasons` lists them",
+                        f->reason);
+    return EXIT_YES;
+}
+
 int command_log(const struct cli *cli, int argc, char **argv) {
     struct log_filter filter = {0};
-    const char *files[FILES_MAX];
+    const char *files[FILES_MAX], *more[FILES_MAX], *dir = NULL, *since = NULL;
+    char time[CHAIN_TIME_SIZE];
+    int n_more = 0;
     size_t n;
     bool followed = false;
-    const struct option_spec specs[] = {
-        {"--follow", NULL, &followed},      {"--sandbox", &filter.sandbox, NULL},
-        {"--host", &filter.host, NULL},     {"--denied", NULL, &filter.denied},
-        {"--record", &filter.record, NULL}, {"--id", NULL, &filter.ids},
-        {"--all", NULL, &filter.all},       {NULL, NULL, NULL}};
+    const struct option_spec specs[] = {{"--follow", NULL, &followed},
+                                        {"--sandbox", &filter.sandbox, NULL},
+                                        {"--host", &filter.host, NULL},
+                                        {"--denied", NULL, &filter.denied},
+                                        {"--record", &filter.record, NULL},
+                                        {"--id", NULL, &filter.ids},
+                                        {"--all", NULL, &filter.all},
+                                        {"--dir", &dir, NULL},
+                                        {"--since", &since, NULL},
+                                        {"--reason", &filter.reason, NULL},
+                                        {"--credential", &filter.credential, NULL},
+                                        {NULL, NULL, NULL}};
     int code = take_files(&argc, argv, files, &n);
     if (code == EXIT_YES)
-        code = options_read(argc, argv, specs, NULL, 0);
-    if (code == EXIT_YES && followed && n > 0)
-        code = cli_fail(EXIT_USAGE, "--follow reads the daemon's log, not a --file");
+        code = options_read_some(argc, argv, specs, more, 0, (int)(FILES_MAX - n), &n_more);
+    for (int i = 0; code == EXIT_YES && i < n_more; i++)
+        files[n++] = more[i];
+    if (code == EXIT_YES)
+        code = check_options(&filter, dir, followed, n);
+    if (code == EXIT_YES && since) {
+        filter.since = time;
+        if (log_since_read(since, clock_wall(), time) != 0)
+            code = cli_fail(EXIT_USAGE, "--since %s: " LOG_SINCE_FORM, since);
+    }
     if (code != EXIT_YES)
         return code;
     struct log_table *t = log_table_new(&filter, cli->json, followed, stdout);
     if (!t)
         return cli_fail(EXIT_NO, "no memory");
-    code = n > 0 ? show_files(files, n, t) : show_log(cli, followed, t);
+    code = n > 0 ? show_files(files, n, t) : show_log(cli, dir, followed, t);
     log_table_end(t);
     if (code == EXIT_YES && filter.record && log_table_matched(t) == 0)
         code = cli_fail(EXIT_NO, "there is no record %s in the trail", filter.record);
@@ -213,6 +243,8 @@ static void print_report(const struct verify_report *r, const struct chain_head 
            (unsigned long long)r->records, (unsigned long long)r->first,
            (unsigned long long)r->last, (unsigned long long)r->files, r->files == 1 ? "" : "s",
            (unsigned long long)r->heads, r->heads == 1 ? "" : "s");
+    if (r->key[0])
+        printf(" (the newest by key %s)", r->key);
     if (r->trails > 1)
         printf(", of %llu trails one behind the other", (unsigned long long)r->trails);
     if (head)
@@ -238,6 +270,8 @@ static void print_report_json(const struct verify_report *r) {
     json_put_number(&out, "last", r->last);
     json_put_number(&out, "files", r->files);
     json_put_number(&out, "heads", r->heads);
+    if (r->key[0])
+        json_put_text(&out, "key", view_str(r->key));
     json_put_number(&out, "trails", r->trails);
     json_put_number(&out, "unchecked", r->unchecked);
     json_put_number(&out, "behind", r->behind);

@@ -24,6 +24,7 @@ struct row {
     struct view id; /* inside decision; empty: waits for nothing */
     bool complete;
     bool counted; /* instead of printed */
+    bool held;    /* how it ends tells whether it matches */
     uint64_t since;
     struct row *before, *next; /* in the order in which they came */
     struct row *same_bucket;
@@ -61,7 +62,34 @@ static bool host_matches(struct view host, struct view wanted) {
 }
 
 static bool has_filter(const struct log_table *t) {
-    return t->filter.sandbox || t->filter.host || t->filter.denied || t->filter.record;
+    const struct log_filter *f = &t->filter;
+    return f->sandbox || f->host || f->denied || f->record || f->since || f->reason ||
+           f->credential;
+}
+
+/* Of a request; or an event's, whose name says so. */
+static bool is_refusal(struct view line) {
+    return view_equal(value_of(line, "verdict"), VIEW("deny")) ||
+           view_ends(value_of(line, "event"), VIEW("_refused"));
+}
+
+/* A refused request may carry several. */
+static bool has_credential(struct view line, const char *wanted) {
+    struct view names = value_of(line, "credential");
+    while (names.n > 0)
+        if (view_equal(view_trim(view_cut(&names, ',')), view_str(wanted)))
+            return true;
+    return false;
+}
+
+static bool is_since(struct view line, const char *since) {
+    size_t n = strlen(since);
+    struct view time = value_of(line, "time");
+    return time.n >= n && memcmp(time.p, since, n) >= 0;
+}
+
+static bool reason_matches(const struct log_table *t, struct view reason) {
+    return !t->filter.reason || view_equal(reason, view_str(t->filter.reason));
 }
 
 static bool line_matches(const struct log_table *t, struct view line) {
@@ -71,7 +99,11 @@ static bool line_matches(const struct log_table *t, struct view line) {
         return false;
     if (t->filter.host && !host_matches(value_of(line, "host"), buf_view(&t->host)))
         return false;
-    return !t->filter.denied || view_equal(value_of(line, "verdict"), VIEW("deny"));
+    if (t->filter.since && !is_since(line, t->filter.since))
+        return false;
+    if (t->filter.credential && !has_credential(line, t->filter.credential))
+        return false;
+    return !t->filter.denied || is_refusal(line);
 }
 
 /* log_table.h says which. */
@@ -220,9 +252,23 @@ static void row_take(struct log_table *t, struct row *r) {
     t->waiting--;
 }
 
+/* It has ended, or will not be waited for. */
+static void release(struct log_table *t, const struct row *r) {
+    t->matched++;
+    if (!t->lines)
+        return;
+    print_line(t, view_of(r->decision, r->decision_size));
+    if (r->outcome_size > 0)
+        print_line(t, view_of(r->outcome, r->outcome_size));
+}
+
 static void row_print(struct log_table *t, struct row *r) {
+    bool matches = !r->held || reason_matches(t, value_of_row(r, "reason")) ||
+                   reason_matches(t, value_of_row(r, "observed"));
     row_take(t, r);
-    if (!t->lines && !r->counted)
+    if (r->held && matches)
+        release(t, r);
+    if (!t->lines && !r->counted && matches)
         print_row(t, r);
     row_free(r);
 }
@@ -240,7 +286,7 @@ static char *copy(struct view v) {
     return p;
 }
 
-static void row_add(struct log_table *t, struct view line, bool complete, uint64_t now) {
+static void row_add(struct log_table *t, struct view line, bool complete, bool held, uint64_t now) {
     struct row *r = calloc(1, sizeof *r);
     if (!r || !(r->decision = copy(line))) {
         free(r);
@@ -249,6 +295,7 @@ static void row_add(struct log_table *t, struct view line, bool complete, uint64
     }
     r->decision_size = line.n;
     r->complete = complete;
+    r->held = held;
     r->counted = t->counts && is_doctors(line);
     t->counted += r->counted;
     r->since = now;
@@ -285,15 +332,19 @@ static void row_complete(struct log_table *t, struct row *r, struct view line) {
 /* Outcomes belong to a decision that was shown. */
 static void take_outcome(struct log_table *t, struct view line, uint64_t now) {
     struct row *r = row_find(t, value_of(line, "id"));
-    if (!r && (has_filter(t) && !line_matches(t, line)))
+    if (!r && has_filter(t) && !(t->filter.record && line_matches(t, line)))
         return;
+    if (r && r->held) {
+        row_complete(t, r, line);
+        return;
+    }
     t->matched++;
     if (t->lines)
         print_line(t, line);
     if (r)
         row_complete(t, r, line);
     else if (!t->lines)
-        row_add(t, line, true, now);
+        row_add(t, line, true, false, now);
 }
 
 void log_table_line(struct log_table *t, struct view line, uint64_t now) {
@@ -313,11 +364,14 @@ void log_table_line(struct log_table *t, struct view line, uint64_t now) {
         return;
     bool waits = decision && view_equal(value_of(line, "verdict"), VIEW("allow")) &&
                  value_of(line, "id").n > 0;
-    t->matched++;
-    if (t->lines)
+    bool held = waits && t->filter.reason;
+    if (!held && !reason_matches(t, value_of(line, "reason")))
+        return;
+    t->matched += !held;
+    if (t->lines && !held)
         print_line(t, line);
     if (!t->lines || waits)
-        row_add(t, line, !waits, now);
+        row_add(t, line, !waits, held, now);
 }
 
 void log_table_tick(struct log_table *t, uint64_t now) {
@@ -360,7 +414,7 @@ struct log_table *log_table_new(const struct log_filter *f, bool lines, bool lat
     t->lines = lines || f->record;
     t->whole = f->record && !lines;
     t->late = late;
-    t->counts = !lines && !late && !f->all && !f->host && !f->record;
+    t->counts = !lines && !late && !f->all && !f->host && !f->record && !f->reason;
     t->out = out;
     buf_init(&t->sandbox, 4096);
     buf_init(&t->host, 4096);

@@ -12,12 +12,15 @@
 
 /* What is shown of it, and how. */
 struct log_filter {
-    const char *sandbox; /* NULL: all */
-    const char *host;    /* the name or a parent of it; NULL: all */
-    bool denied;         /* only refusals */
-    const char *record;  /* only the records with this id, each whole: a line for each member */
-    bool ids;            /* a column with the id of each record */
-    bool all;            /* also tries such as `exeat doctor` makes, see below */
+    const char *sandbox;    /* NULL: all */
+    const char *host;       /* the name or a parent of it; NULL: all */
+    bool denied;            /* only refusals: of requests, and events of what exeat refused */
+    const char *since;      /* a time as in lines, or the beginning of one; NULL: all */
+    const char *reason;     /* how it was refused, or ended; NULL: all */
+    const char *credential; /* lent, or carried by what was refused; NULL: all */
+    const char *record;     /* only the records with this id, each whole: a line for each member */
+    bool ids;               /* a column with the id of each record */
+    bool all;               /* also tries such as `exeat doctor` makes, see below */
 };
 
 struct log_table;

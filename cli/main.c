@@ -74,7 +74,9 @@ static const struct command commands[] = {
     {"log", "head", "[--dir DIR]", "sign where the trail stands, and print that head to be kept",
      command_log_head},
     {"log", NULL,
-     "[--follow] [--sandbox S] [--denied] [--host H] [--id] [--all] [--record ID] [--file F]",
+     "[--sandbox S] [--host H] [--denied] [--reason R] [--credential C] [--since T] [--id] [--all] "
+     "[--record ID] "
+     "[--follow] [--dir DIR | [--file F] FILE ...]",
      "the audit trail as a table", command_log},
     {"status", NULL, "", "processes, lanes and generation", command_status},
     {"reload", NULL, "[--yes]", "read configuration and policy anew", command_reload},

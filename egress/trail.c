@@ -167,6 +167,23 @@ static void put_material_place(struct buf *out, const struct material *at) {
                label.n == LABEL_MAX ? "..." : "");
 }
 
+/* Which of the sandbox's own credentials it carries, each once. */
+static void put_carried(struct record *r, const struct materials *m) {
+    struct buf names;
+    buf_init(&names, LANE_HEAD_MAX);
+    for (size_t i = 0; i < m->n; i++) {
+        const struct material *at = &m->at[i];
+        bool again = at->origin != ORIGIN_OURS;
+        for (size_t j = 0; j < i && !again; j++)
+            again =
+                m->at[j].origin == ORIGIN_OURS && view_equal(m->at[j].credential, at->credential);
+        if (!again)
+            buf_printf(&names, "%s%.*s", buf_len(&names) ? ", " : "", VIEW_ARG(at->credential));
+    }
+    record_text(r, FIELD_CREDENTIAL, buf_view(&names));
+    buf_free(&names);
+}
+
 /* Place and salted fingerprint of each material that is not ours; of ours the place. */
 static void put_materials(struct record *r, const struct lane *l, const struct materials *m) {
     struct buf theirs, ours;
@@ -301,8 +318,10 @@ static void put_verdict(struct record *r, const struct lane *l, const struct tra
         record_text(r, FIELD_CREDENTIAL, verdict_credential(v));
         record_str(r, FIELD_PLACE, place_name(verdict_place(v)->place));
     }
-    if (!v->allow && t->materials)
+    if (!v->allow && t->materials) {
+        put_carried(r, t->materials);
         put_materials(r, l, t->materials);
+    }
 }
 
 /* ---- records ---- */

@@ -311,6 +311,20 @@ def the_log_is_a_table_that_can_be_narrowed(place):
     assert "api.allowed.test" in place.exeat("log", "--sandbox", "a", "--host", "api.allowed.test")
     assert "api.allowed.test" not in place.exeat("log", "--host", "nowhere.test")
     assert SECRET not in everything
+    # Which of its placeholders a refused request carried.
+    never = [line.split() for line in place.exeat("log", "--reason", "never").splitlines()[1:]]
+    assert never and all(words[6:8] == ["never", "demo-key"] for words in never), never
+    assert "never" in place.exeat("log", "--denied", "--credential", "demo-key") and \
+        "never" not in place.exeat("log", "--credential", "demo")
+    # From a time on, and out of a folder, files or standard input.
+    time, trail = place.records()[-1]["time"], place.path("state", "audit", "audit.jsonl")
+    late = place.exeat("log", "--since", time)
+    assert late == place.exeat("log", "--since", time[:-1]) and 1 <= len(late.splitlines()) < 10, late
+    assert place.exeat("log", "--since", "1d", "--dir", os.path.dirname(trail)) == place.exeat("log", trail)
+    with open(trail, "rb") as f:
+        assert place.exeat("log", "--denied", "-", stdin=f.read()) == place.exeat("log", "--denied", "--file", trail)
+    for wrong in (["--since", "yesterday"], ["--since", "2026-1-2"], ["--since", "5"], ["--reason", "nonsense"], ["--dir", "x", "y"], ["--follow", "x"]):
+        assert code(place, "log", *wrong) == 2, place.last
     # A name that was misspelled is not taken for one to which nothing was refused.
     assert code(place, "log", "--denied", "--sandbox", "nobody") == 0 and place.last.stdout == b"" and \
         b"no record of the trail is of this kind" in place.last.stderr, place.last

@@ -195,6 +195,15 @@ static void filters_choose_rows(void **state) {
         {{.host = "xample.com"}, 0, NULL, "api.example.com"},
         {{.sandbox = "one", .host = "evil.test", .denied = true}, 1, "403", "1234/0"},
         {{.sandbox = "o\"ne"}, 0, NULL, "evil.test"},
+        {{.reason = "host_not_allowed"}, 1, "evil.test", "other.test"},
+        {{.reason = "cut"}, 1, "other.test:8080/b", "evil.test"},
+        {{.reason = "allowed"}, 1, "1234/0", "evil.test"},
+        {{.reason = "rate"}, 0, NULL, "evil.test"},
+        {{.credential = "demo-key"}, 1, "1234/0", "evil.test"},
+        {{.credential = "demo"}, 0, NULL, "api.example.com"},
+        {{.since = "2026-01-02T03:04:03"}, 2, "gap", "other.test"},
+        {{.since = "2026-01-02"}, 4, "api.example.com", "nothing"},
+        {{.since = "2026-01-03"}, 0, NULL, "evil.test"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct printed p;
@@ -206,6 +215,46 @@ static void filters_choose_rows(void **state) {
         assert_null(strstr(p.text, cases[i].hidden));
         end(&p);
     }
+}
+
+static void denied_are_events_of_refusals_as_well_and_credentials_several(void **state) {
+    static const char attach[] = T(1) ",\"kind\":\"event\",\"event\":\"attach_refused\"}",
+                      two[] = T(
+                          2) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"credential\":\"a, b\"}";
+    static const struct log_filter filters[] = {{.denied = true}, {.credential = "b"}};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct printed p;
+        begin(&p, &filters[i], true, false);
+        put_all(&p);
+        put(&p, attach, 0);
+        put(&p, two, 0);
+        assert_int_equal(strstr(p.text, attach) != NULL, i == 0);
+        assert_non_null(strstr(p.text, two));
+        assert_null(strstr(p.text, event_6));
+        end(&p);
+    }
+}
+
+static void of_an_allowed_request_the_end_tells_the_reason(void **state) {
+    struct log_filter cut = {.reason = "cut"}, allowed = {.reason = "allowed"};
+    struct printed p;
+    (void)state;
+    begin(&p, &cut, true, false);
+    put(&p, allow_2, 0);
+    assert_int_equal(count_lines(p.text), 0);
+    put_all(&p);
+    log_table_end(p.table);
+    fflush(p.out);
+    assert_non_null(strstr(p.text, allow_2));
+    assert_non_null(strstr(p.text, end_2));
+    assert_null(strstr(p.text, "e1-1"));
+    end(&p);
+    begin(&p, &allowed, false, false); /* which is open */
+    put(&p, allow_1, 0);
+    log_table_end(p.table);
+    assert_int_equal(log_table_matched(p.table), 1);
+    end(&p);
 }
 
 static void as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions(void **state) {
@@ -396,6 +445,8 @@ int main(void) {
         cmocka_unit_test(a_decision_without_an_outcome_is_open),
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),
+        cmocka_unit_test(denied_are_events_of_refusals_as_well_and_credentials_several),
+        cmocka_unit_test(of_an_allowed_request_the_end_tells_the_reason),
         cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
         cmocka_unit_test(a_record_is_printed_whole_with_how_it_ended),
         cmocka_unit_test(a_second_outcome_of_one_decision_is_a_row_of_its_own),

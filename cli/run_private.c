@@ -8,6 +8,7 @@
 #include "cli/ca_store.h"
 #include "cli/client.h"
 #include "cli/run_settings.h"
+#include "cli/run_told.h"
 #include "cli/vault_key.h"
 #include "run/say.h"
 
@@ -171,7 +172,7 @@ static int await_ready(int notify, pid_t daemon, struct launch *l) {
     bool ready = false, going = ended >= 0;
     while (going && !ready) {
         going = launch_poll(l, of, 2, READY_SECONDS * 1000) > 0 && !of[1].revents;
-        ready = of[0].revents && says_ready(notify);
+        ready = going && of[0].revents && says_ready(notify);
     }
     if (ended >= 0)
         close(ended);
@@ -411,6 +412,8 @@ int run_private_end(struct run_private *p, const char *log) {
         kill(p->daemon, SIGTERM);
     while (waitpid(p->daemon, NULL, 0) < 0 && errno == EINTR)
         continue;
+    if (isatty(STDERR_FILENO))
+        run_told(in(p, "state"), log);
     if (is_kept)
         return kept ? 0 : -1;
     return p->log >= 0 ? keep_trail(p, log) : 0;

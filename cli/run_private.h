@@ -33,7 +33,8 @@ int run_private_start(struct run_private *p, const struct launch *l, struct run_
 /* Waits until it is ready, puts the secrets into its vault, and connects to be attached. -1 after saying why not. */
 int run_private_connect(struct run_private *p, const struct run_options *o, struct launch *l,
                         int *connection);
-/* Ends exeatd, and has its audit trail appended to p->log, which is closed; `log` is its name. -1: the trail could not be kept. */
+/* Ends exeatd, tells a terminal what it refused (run_told.h), and has its audit trail appended to p->log, which is closed; `log` is its
+ * name. -1: the trail could not be kept. */
 int run_private_end(struct run_private *p, const char *log);
 
 #endif

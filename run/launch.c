@@ -53,7 +53,7 @@ int launch_poll(struct launch *l, struct pollfd *of, size_t n, int milliseconds)
     int found;
     do {
         found = poll(all, n + 1, milliseconds);
-        if (found > 0 && all[0].revents)
+        if (found > 0 && all[0].revents && !l->ended)
             l->ended = signals_ending(l->signals);
     } while (!l->ended && ((found == 1 && all[0].revents) || (found < 0 && errno == EINTR)));
     memcpy(of, all + 1, n * sizeof *of);

@@ -192,6 +192,21 @@ def a_terminal_and_job_control_behave_as_without_it(scene):
         terminal.close()
 
 
+def who_sits_at_the_terminal_is_told_what_was_refused(scene):
+    ask = "for i in 1 2; do curl -s http://evil$i.example.net/; curl -s http://192.0.2.7:8080/; done; for i in 3 4 5; do curl -s http://evil$i.example.net/; done"
+    log = scene.file("told")
+    for script, options, wanted in ((ask, [], rb"refused: evil1.example.net \(host_not_allowed\), 192.0.2.7 \(host_not_allowed\), "
+                                     rb"evil2.example.net \(host_not_allowed\), evil3.example.net \(host_not_allowed\) and more\. With --log FILE"),
+                                    ("curl -s http://evil.example.net/", ["--log", log],
+                                     b"refused: evil.example.net \\(host_not_allowed\\)\\. `exeat log --denied --file " + log.encode())):
+        terminal = Terminal(scene.words(["sh", "-c", script], options), scene.how())
+        try:
+            terminal.expect(wanted)
+        finally:
+            terminal.close()
+    assert scene.run("sh", "-c", ask).stderr == b""
+
+
 def ctrl_c_during_the_start_ends_it(scene):
     terminal = Terminal(["/bin/bash", "--norc", "--noprofile", "-i"], scene.how({"PS1": "prompt> ", "TERM": "dumb"}))
     start = " ".join("'%s'" % w for w in scene.words(["sleep", "100"]))

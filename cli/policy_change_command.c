@@ -138,9 +138,9 @@ int command_policy_diff(const struct cli *cli, int argc, char **argv) {
     const char *paths[2];
     int code = options_read(argc, argv, none, paths, 2);
     if (code == EXIT_YES)
-        code = policy_told_load(cli, paths[0], &before);
+        code = policy_told_load_failing(cli, paths[0], &before);
     if (code == EXIT_YES)
-        code = policy_told_load(cli, paths[1], &after);
+        code = policy_told_load_failing(cli, paths[1], &after);
     if (code == EXIT_YES)
         code = diff(cli, before, after);
     policy_free(before);

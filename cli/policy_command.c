@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "cli/policy_told.h"
 #include "policy/explain.h"
+#include "policy/media_type.h"
 #include "policy/trial.h"
 
 #include <assert.h>
@@ -212,7 +213,7 @@ static void put_grants_json(const struct verdict *v, struct buf *out) {
 
 static void put_verdict_json(const struct verdict *v, const struct nearest *nearest,
                              struct buf *out) {
-    const struct reason_info *info = reason_info(v->reason);
+    const struct reason_info *info = verdict_reason(v, v->reason);
     buf_put_str(out, "{");
     json_put_text(out, "verdict", v->allow ? VIEW("allow") : VIEW("deny"));
     json_put_text(out, "reason", view_str(info->code));
@@ -278,7 +279,7 @@ static void put_nearest(const struct nearest *n, struct buf *out) {
 
 static void put_verdict(const struct question *q, const struct verdict *v,
                         const struct nearest *nearest, struct buf *out) {
-    const struct reason_info *info = reason_info(v->reason);
+    const struct reason_info *info = verdict_reason(v, v->reason);
     buf_printf(out, "%s: %s\n%s\n", v->allow ? "allow" : "deny", info->code, info->title);
     if (v->service)
         buf_printf(out, "service: %.*s\n", VIEW_ARG(verdict_service(v)));
@@ -289,12 +290,35 @@ static void put_verdict(const struct question *q, const struct verdict *v,
     put_place_text(q, v, out);
     if (v->allow && v->observed != REASON_ALLOWED)
         buf_printf(out, "OBSERVED: it would be refused: %s: %s\n", reason_info(v->observed)->code,
-                   reason_info(v->observed)->title);
+                   verdict_reason(v, v->observed)->title);
     put_grants(v, out);
     if (info->hint && !v->allow)
         buf_printf(out, "hint: %s\n", info->hint);
     if (nearest->operation)
         put_nearest(nearest, out);
+}
+
+/*
+ * As egress does of what is allowed: whether the body can be looked into for credentials. One that is not given is not known to begin
+ * like JSON.
+ */
+static void judge_body(const struct question *q, struct verdict *v) {
+    struct field fields[HEADERS_MAX + 1];
+    struct media_scan scan;
+    struct view body = buf_view(&q->body);
+    size_t n = 0, lead = media_type_lead(body);
+    for (; n < q->n_headers; n++)
+        fields[n] = q->headers[n];
+    if (q->type.n > 0)
+        fields[n++] = (struct field){VIEW("content-type"), q->type};
+    if (!v->allow || service_accepts_any(v->service) || service_tls(v->service) == SERVICE_SPLICE ||
+        (body.n == 0 && !media_type_is_coded(fields, n)))
+        return;
+    uint8_t first = lead < body.n ? body.p[lead] : body.n > 0 ? '{' : 0;
+    enum reason why = media_type_judge(fields, n, view_str(q->method), first, &scan);
+    if (why != REASON_ALLOWED)
+        *v = (struct verdict){
+            .reason = why, .service = v->service, .operation = v->operation, .swap = -1};
 }
 
 static int explain(const struct cli *cli, const struct question *q, const struct policy *p) {
@@ -316,6 +340,7 @@ static int explain(const struct cli *cli, const struct question *q, const struct
     if (err != 0)
         return cli_fail(EXIT_USAGE, "%s %s: %s", q->method, q->url,
                         err == ERR_MEMORY ? err_text(err) : why);
+    judge_body(q, &v);
     buf_init(&out, POLICY_OUTPUT_MAX);
     if (cli->json)
         put_verdict_json(&v, &nearest, &out);
@@ -363,7 +388,7 @@ int command_policy_explain(const struct cli *cli, int argc, char **argv) {
     if (code != EXIT_YES)
         return code;
     assert(q.policy && q.url);
-    code = policy_told_load(cli, q.policy, &p);
+    code = policy_told_load_failing(cli, q.policy, &p);
     if (code != EXIT_YES)
         return code;
     buf_init(&q.body, BODY_MAX);

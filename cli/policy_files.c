@@ -141,22 +141,45 @@ static void place_errors(struct view text, const char *path, struct policy_error
     buf_free(&other);
 }
 
+/* The text of what may be JSON. */
+static int read_form(struct view text, const char *path, struct buf *converted, struct view *out,
+                     struct policy_errors *errors) {
+    *out = text;
+    if (!json_form_is(text))
+        return 0;
+    errors_reset(errors);
+    int err = json_form_read(text, path, converted, errors);
+    *out = buf_view(converted);
+    return err;
+}
+
 int policy_file_load(struct view text, const char *path, struct buf *packed, struct policy **out,
                      struct policy_errors *errors) {
-    struct view read = text;
+    struct view read;
     struct buf converted;
-    int err = 0;
     *out = NULL;
     buf_init(&converted, POLICY_TEXT_MAX);
-    if (json_form_is(text)) {
-        errors_reset(errors);
-        err = json_form_read(text, path, &converted, errors);
-        read = buf_view(&converted);
-    }
+    int err = read_form(text, path, &converted, &read, errors);
     if (err == 0) {
         err = packed ? policy_load_packing(read, path, &policy_files_of_disk, packed, out, errors)
                      : policy_load_files(read, path, &policy_files_of_disk, out, errors);
         if (err == ERR_BAD)
+            place_errors(text, path, errors);
+    }
+    buf_free(&converted);
+    return err;
+}
+
+int policy_file_load_failing(struct view text, const char *path, struct policy **out,
+                             struct policy_errors *errors) {
+    struct view read;
+    struct buf converted;
+    *out = NULL;
+    buf_init(&converted, POLICY_TEXT_MAX);
+    int err = read_form(text, path, &converted, &read, errors);
+    if (err == 0) {
+        err = policy_load_failing(read, path, &policy_files_of_disk, out, errors);
+        if (err == ERR_BAD || errors->total > 0)
             place_errors(text, path, errors);
     }
     buf_free(&converted);

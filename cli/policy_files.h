@@ -28,6 +28,9 @@ MUST_USE int policy_file_read(const char *path, struct buf *out);
  */
 MUST_USE int policy_file_load(struct view text, const char *path, struct buf *packed,
                               struct policy **out, struct policy_errors *errors);
+/* policy_load_failing of it. */
+MUST_USE int policy_file_load_failing(struct view text, const char *path, struct policy **out,
+                                      struct policy_errors *errors);
 /* errors_show of all of them, each with a line of its own file; text is that of the file path. */
 void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,
                         struct buf *out);

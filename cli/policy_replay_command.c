@@ -136,7 +136,7 @@ int command_policy_replay(const struct cli *cli, int argc, char **argv) {
     int n;
     int code = options_read_some(argc, argv, none, paths, 2, DECISION_LOGS_MAX + 1, &n);
     if (code == EXIT_YES)
-        code = policy_told_load(cli, paths[0], &p);
+        code = policy_told_load_failing(cli, paths[0], &p);
     if (code != EXIT_YES)
         return code;
     struct replay r = {.p = p, .json = cli->json};

@@ -51,18 +51,33 @@ int policy_told_read(const char *path, struct buf *out) {
     return err != 0 ? cli_unread(path, err == ERR_MISSING ? ERR_SYSTEM : err) : EXIT_YES;
 }
 
-int policy_told_load(const struct cli *cli, const char *path, struct policy **out) {
+static int load(const struct cli *cli, const char *path, bool failing, struct policy **out) {
     static struct policy_errors errors;
     struct buf text;
     buf_init(&text, POLICY_FILE_MAX);
     int code = policy_told_read(path, &text);
     if (code == EXIT_YES) {
-        int err = policy_file_load(buf_view(&text), path, NULL, out, &errors);
+        int err = failing ? policy_file_load_failing(buf_view(&text), path, out, &errors)
+                          : policy_file_load(buf_view(&text), path, NULL, out, &errors);
         if (err == ERR_BAD)
             code = policy_told_refuse(cli, &errors, buf_view(&text), path);
         else if (err != 0)
             code = cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+        else if (errors.total > 0)
+            cli_fail(EXIT_YES,
+                     "note: this policy does not load: expectations fail (%zu, the first at "
+                     "%s:%u:%u); `exeat policy check %s` tells which",
+                     errors.total, errors.at[0].at.file, errors.at[0].at.line,
+                     errors.at[0].at.column, path);
     }
     buf_free(&text);
     return code;
+}
+
+int policy_told_load(const struct cli *cli, const char *path, struct policy **out) {
+    return load(cli, path, false, out);
+}
+
+int policy_told_load_failing(const struct cli *cli, const char *path, struct policy **out) {
+    return load(cli, path, true, out);
 }

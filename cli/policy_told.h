@@ -16,6 +16,11 @@ enum { POLICY_OUTPUT_MAX = 1 << 24 };
 int policy_told_read(const char *path, struct buf *out);
 /* EXIT_YES with *out, which the caller frees with policy_free; anything else was told. */
 int policy_told_load(const struct cli *cli, const char *path, struct policy **out);
+/*
+ * The same, but where nothing but expectations fails, that is only noted on standard error: to ask what a policy would say of a
+ * request is how to find out why.
+ */
+int policy_told_load_failing(const struct cli *cli, const char *path, struct policy **out);
 /* Tells the errors of a text, to standard error or as JSON. Always EXIT_INVALID. */
 int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors, struct view text,
                        const char *path);

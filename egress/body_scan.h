@@ -11,16 +11,10 @@
 #define EGRESS_BODY_SCAN_H
 
 #include "egress/body_member.h"
+#include "policy/media_type.h"
 
 /* A body that leaves more bytes than this undecided is refused (white space between name and value). */
 enum { BODY_HELD_MAX = 16 * 1024 };
-
-enum body_kind {
-    BODY_JSON,
-    BODY_FORM,
-    BODY_MULTIPART,
-    BODY_JSON_OR_FORM, /* read by some servers as the one, by some as the other: both count */
-};
 
 struct body_scan;
 

@@ -134,17 +134,8 @@ static bool read_head(struct view head, struct disposition *d) {
 
 /* ---- the scan ---- */
 
-bool multipart_is_boundary(struct view v) {
-    if (v.n == 0 || v.n > BOUNDARY_MAX || v.p[v.n - 1] == ' ')
-        return false;
-    for (size_t i = 0; i < v.n; i++)
-        if (!is_alnum(v.p[i]) && (v.p[i] == 0 || !strchr("'()+_,-./:=? ", v.p[i])))
-            return false;
-    return true;
-}
-
 int multipart_scan_init(struct multipart_scan *s, struct view boundary) {
-    if (!multipart_is_boundary(boundary))
+    if (!media_type_is_boundary(boundary))
         return ERR_BAD;
     memset(s, 0, sizeof *s);
     delimiter_init(&s->line, "\r\n--", boundary);

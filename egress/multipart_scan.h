@@ -22,8 +22,9 @@
 #define EGRESS_MULTIPART_SCAN_H
 
 #include "egress/body_member.h"
+#include "policy/media_type.h"
 
-enum { BOUNDARY_MAX = 70, DELIMITER_MAX = BOUNDARY_MAX + 4, MULTIPART_HEAD = 8192 };
+enum { DELIMITER_MAX = BOUNDARY_MAX + 4, MULTIPART_HEAD = 8192 };
 
 enum multipart_state {
     MULTIPART_START,     /* before the first delimiter */
@@ -54,8 +55,6 @@ struct multipart_scan {
     size_t n_content;
 };
 
-/* 1 to 70 characters, no blank at the end (RFC 2046 5.1.1). */
-bool multipart_is_boundary(struct view v);
 /* ERR_BAD when the boundary is not one. */
 MUST_USE int multipart_scan_init(struct multipart_scan *s, struct view boundary);
 enum body_step multipart_scan_byte(struct multipart_scan *s, uint8_t c);

@@ -59,7 +59,7 @@ static void put_body(struct refusal *r, const struct trail *t, const struct reas
     json_put_text(b, "reason", view_str(info->code));
     if (t->verdict.service)
         json_put_text(b, "service", service_name(t->verdict.service));
-    if (info == reason_info(t->verdict.reason))
+    if (info->shown == t->verdict.reason)
         put_rule(b, &t->verdict.at);
     if (is_malformed(t->verdict.reason))
         json_put_text(b, "detail", t->detail);
@@ -70,7 +70,8 @@ static void put_body(struct refusal *r, const struct trail *t, const struct reas
 }
 
 void refusal_make(struct refusal *r, const struct trail *t, bool basic_challenge) {
-    const struct reason_info *info = reason_info(reason_info(t->verdict.reason)->shown);
+    const struct reason_info *info =
+        verdict_reason(&t->verdict, reason_info(t->verdict.reason)->shown);
     r->head.status = refusal_status(t->verdict.reason, basic_challenge);
     r->head.minor = 1;
     r->head.framing = FRAMING_LENGTH;

@@ -3,9 +3,9 @@
 #include "egress/answer.h"
 #include "egress/body_names.h"
 #include "egress/lane_messages.h"
-#include "egress/media_type.h"
 #include "egress/reading.h"
 #include "egress/substitute.h"
+#include "policy/media_type.h"
 #include "policy/method.h"
 
 #include <string.h>
@@ -17,12 +17,6 @@ enum { BLANKS_MAX = 4096 };
 #define SECOND UINT64_C(1000000000)
 
 /* ---- what is to be looked for in a body ---- */
-
-static bool is_coded(const struct exchange *ex) {
-    struct view coding;
-    size_t n = fields_find(&ex->request.fields, VIEW("content-encoding"), &coding);
-    return n > 1 || (n == 1 && !view_equal_nocase(coding, VIEW("identity")));
-}
 
 static void ask_scan(const struct exchange *ex, struct view boundary, struct buf *ask) {
     struct watched watched;
@@ -37,23 +31,33 @@ static void ask_scan(const struct exchange *ex, struct view boundary, struct buf
     body_names_write(&names, ask);
 }
 
+static enum inspect_job job_of(enum body_kind kind) {
+    switch (kind) {
+    case BODY_JSON:
+        return INSPECT_JSON;
+    case BODY_FORM:
+        return INSPECT_FORM;
+    case BODY_MULTIPART:
+        return INSPECT_MULTIPART;
+    case BODY_JSON_OR_FORM:
+        break;
+    }
+    return INSPECT_JSON_OR_FORM;
+}
+
 static enum reason open_scan(struct exchange *ex, uint8_t first) {
+    const struct fields *f = &ex->request.fields;
     struct media_scan scan;
-    struct view type = {NULL, 0};
     if (service_accepts_any(ex->verdict.service))
         return REASON_ALLOWED;
-    fields_find(&ex->request.fields, VIEW("content-type"), &type);
-    enum reason why =
-        media_type_choose(type, view_equal(ex->request.method, VIEW("POST")), first, &scan);
+    enum reason why = media_type_judge(f->at, f->n, ex->request.method, first, &scan);
     if (why != REASON_ALLOWED || !scan.wanted)
         return why;
-    if (is_coded(ex))
-        return REASON_BODY_CODING;
     struct buf ask;
     buf_init(&ask, SCAN_ASK_MAX);
     ask_scan(ex, scan.boundary, &ask);
     if (buf_ok(&ask))
-        ex->inspection = inspection_new(ex, ex->lane, scan.job, buf_view(&ask), 0);
+        ex->inspection = inspection_new(ex, ex->lane, job_of(scan.kind), buf_view(&ask), 0);
     buf_free(&ask);
     return ex->inspection ? REASON_ALLOWED : REASON_INSPECT_UNAVAILABLE;
 }

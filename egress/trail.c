@@ -300,11 +300,25 @@ static struct view detail_of(const struct lane *l, const struct trail *t) {
                : t->detail;
 }
 
+/* The condition that failed, and why, as far as that is known. */
+static void put_detail(struct record *r, const struct lane *l, const struct trail *t) {
+    const struct verdict *v = &t->verdict;
+    struct view detail = detail_of(l, t);
+    struct buf text;
+    buf_init(&text, RECORD_TEXT_MAX);
+    if ((v->allow ? v->observed : v->reason) == REASON_OPERATION_NOT_ALLOWED)
+        verdict_put_condition(v, &text);
+    if (buf_len(&text) > 0 && detail.n > 0)
+        buf_printf(&text, ": %.*s", VIEW_ARG(detail));
+    record_text(r, FIELD_DETAIL, buf_len(&text) > 0 ? buf_view(&text) : detail);
+    buf_free(&text);
+}
+
 static void put_verdict(struct record *r, const struct lane *l, const struct trail *t) {
     const struct verdict *v = &t->verdict;
     record_str(r, FIELD_VERDICT, v->allow ? "allow" : "deny");
     record_str(r, FIELD_REASON, reason_info(v->reason)->code);
-    record_text(r, FIELD_DETAIL, detail_of(l, t));
+    put_detail(r, l, t);
     put_rule(r, FIELD_RULE, &v->at);
     if (v->allow && v->observed != REASON_ALLOWED)
         record_str(r, FIELD_OBSERVED, reason_info(v->observed)->code);

@@ -1,9 +1,10 @@
+#include "policy/explain.h"
 #include "policy/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PLACE_TEXT_SIZE = 128 };
+enum { PLACE_TEXT_SIZE = 128, NEAREST_TEXT_SIZE = 384 };
 
 /* A path inside a service means its first host that is one host, at its first port. */
 static int place_in_service(const struct expectation *e, struct trial *t, const char **why) {
@@ -23,7 +24,7 @@ static int place_in_service(const struct expectation *e, struct trial *t, const 
 }
 
 static int run(const struct policy *p, const struct expectation *e, struct verdict *out,
-               const char **why) {
+               struct nearest *nearest, const char **why) {
     struct trial t = {.sandbox = e->sandbox,
                       .method = e->method,
                       .with = e->with,
@@ -35,7 +36,7 @@ static int run(const struct policy *p, const struct expectation *e, struct verdi
     const struct who *who = e->sandbox.n ? NULL : &all;
     bool path = e->service && view_starts(e->url, VIEW("/"));
     int err = path ? place_in_service(e, &t, why) : trial_url(e->url, &t, why);
-    return err != 0 ? err : trial_run_as(p, who, &t, out, why);
+    return err != 0 ? err : trial_run_as(p, who, &t, out, nearest, why);
 }
 
 /* Where it was decided; nothing, where the default is what refused. */
@@ -46,13 +47,23 @@ static const char *put_place(const struct verdict *v, char out[static PLACE_TEXT
     return out;
 }
 
+/* "; nearest is 'add' at FILE:7:24: what fails of it", where that is more than the verdict says. */
+static const char *put_nearest(const struct nearest *n, char out[static NEAREST_TEXT_SIZE]) {
+    const struct failure *first = n->failures;
+    out[0] = '\0';
+    if (n->operation && n->n_failures > 0 && first->clause != CLAUSE_REFUSAL)
+        snprintf(out, NEAREST_TEXT_SIZE, "; nearest is '%.*s' at %s:%u:%u: %s",
+                 VIEW_ARG(n->operation->name), n->at.file, n->at.line, n->at.column, first->text);
+    return out;
+}
+
 static void compare(const struct expectation *e, const struct verdict *v,
-                    struct policy_errors *errors) {
-    const struct reason_info *info = reason_info(v->reason);
-    char place[PLACE_TEXT_SIZE];
+                    const struct nearest *nearest, struct policy_errors *errors) {
+    const struct reason_info *info = verdict_reason(v, v->reason);
+    char place[PLACE_TEXT_SIZE], near[NEAREST_TEXT_SIZE];
     if (e->allow && !v->allow)
-        errors_add(errors, e->at, "expected allow, but this is refused%s: %s (%s)",
-                   put_place(v, place), info->code, info->title);
+        errors_add(errors, e->at, "expected allow, but this is refused%s: %s (%s)%s",
+                   put_place(v, place), info->code, info->title, put_nearest(nearest, near));
     else if (!e->allow && v->allow)
         errors_add(errors, e->at, "expected deny, but this is allowed by '%.*s'%s",
                    VIEW_ARG(v->operation->name), put_place(v, place));
@@ -64,13 +75,14 @@ static void compare(const struct expectation *e, const struct verdict *v,
 static int try_all(const struct policy *p, const struct expectation *e,
                    struct policy_errors *errors) {
     for (; e; e = e->next) {
-        struct verdict v;
+        struct verdict v = {.reason = REASON_ALLOWED};
+        struct nearest nearest = {.operation = NULL};
         const char *why = "malformed";
-        int err = run(p, e, &v, &why);
+        int err = run(p, e, &v, e->allow ? &nearest : NULL, &why);
         if (err == ERR_MEMORY)
             return err;
         if (err == 0)
-            compare(e, &v, errors);
+            compare(e, &v, &nearest, errors);
         else
             errors_add(errors, e->url_at, "%.*s %.*s: %s", WORD_ARG(e->method), WORD_ARG(e->url),
                        why);

@@ -213,19 +213,53 @@ static const char *condition_word(const struct condition *c) {
     return "";
 }
 
+/* "the condition 'no body /url'" */
+static void put_condition(const struct condition *c, struct buf *out) {
+    buf_printf(out, "the condition '%s%s%s%.*s'", c->no ? "no " : "", condition_word(c),
+               c->name.n ? " " : "", WORD_ARG(c->name));
+}
+
+void verdict_put_condition(const struct verdict *v, struct buf *out) {
+    if (!v->unmet)
+        return;
+    put_condition(v->condition, out);
+    buf_printf(out, " of '%.*s' does not hold", VIEW_ARG(v->unmet->operation->name));
+}
+
+const struct reason_info *verdict_reason(const struct verdict *v, enum reason r) {
+    bool unmet = v->unmet && r == REASON_OPERATION_NOT_ALLOWED;
+    return unmet ? reason_info_of_conditions() : reason_info(r);
+}
+
+static bool asks_for_body(const struct condition *c) {
+    return c->kind == CONDITION_BODY || c->kind == CONDITION_GRAPHQL || c->kind == CONDITION_RPC ||
+           c->kind == CONDITION_MCP;
+}
+
+/* And why, where the body is what it was not found in. */
+static void fail_condition(const struct condition *c, const struct request_facts *f,
+                           struct nearest *out) {
+    bool unclear = asks_for_body(c) && f->body && f->body->why;
+    struct buf text;
+    buf_init(&text, sizeof out->failures[0].text);
+    put_condition(c, &text);
+    fail(out, CLAUSE_CONDITION, c->at, "%.*s does not hold%s%s", VIEW_ARG(buf_view(&text)),
+         unclear ? ": " : "", unclear ? f->body->why : "");
+    buf_free(&text);
+}
+
 static void explain_conditions(const struct question *q, const struct rule *r,
                                struct nearest *out) {
     for (const struct condition *c = r->conditions; c; c = c->next)
         if (!condition_holds(c, r->conditions, q->f, false))
-            fail(out, CLAUSE_CONDITION, c->at, "the condition '%s%s%s%.*s' does not hold",
-                 c->no ? "no " : "", condition_word(c), c->name.n ? " " : "", WORD_ARG(c->name));
+            fail_condition(c, q->f, out);
     if (q->f->websocket && !r->websocket)
         fail(out, CLAUSE_CONDITION, r->at, "the line does not say 'websocket'");
 }
 
 static void explain_rest(const struct question *q, const struct rule *r, const struct verdict *v,
                          struct nearest *out) {
-    const struct reason_info *info = reason_info(v->reason);
+    const struct reason_info *info = verdict_reason(v, v->reason);
     if (!q->who)
         fail(out, CLAUSE_GRANT, (struct position){NULL, 0, 0}, "there is no sandbox '%.*s'",
              WORD_ARG(q->f->sandbox));
@@ -236,12 +270,13 @@ static void explain_rest(const struct question *q, const struct rule *r, const s
         fail(out, CLAUSE_REFUSAL, v->at, "%s: %s", info->code, info->title);
 }
 
-void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
-                    struct nearest *out) {
-    struct who who;
-    struct question q = {.f = f, .host = host_facts_of(f->authority)};
-    if (who_find(p, f->sandbox, &who))
-        q.who = &who;
+void policy_explain_who(const struct policy *p, const struct who *who,
+                        const struct request_facts *f, const struct verdict *v,
+                        struct nearest *out) {
+    struct who found;
+    struct question q = {.f = f, .who = who, .host = host_facts_of(f->authority)};
+    if (!who && who_find(p, f->sandbox, &found))
+        q.who = &found;
     *out = (struct nearest){.n_failures = 0};
     const struct rule *r = find_nearest(p, &q);
     if (!r)
@@ -254,4 +289,9 @@ void policy_explain(const struct policy *p, const struct request_facts *f, const
     explain_line(&q, r, out);
     explain_conditions(&q, r, out);
     explain_rest(&q, r, v, out);
+}
+
+void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
+                    struct nearest *out) {
+    policy_explain_who(p, NULL, f, v, out);
 }

@@ -43,6 +43,11 @@ struct nearest {
  */
 void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
                     struct nearest *out);
+/* The same for who is given instead of f->sandbox, unless it is NULL. For policy/ only. */
+struct who;
+void policy_explain_who(const struct policy *p, const struct who *who,
+                        const struct request_facts *f, const struct verdict *v,
+                        struct nearest *out);
 const char *clause_word(enum clause c);
 /* Whether something fails, and only such clauses: bits 1 << enum clause. */
 bool nearest_fails_only(const struct nearest *n, unsigned clauses);

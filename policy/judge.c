@@ -86,17 +86,17 @@ static bool precedes(struct position a, struct position b) {
     return a.line != b.line ? a.line < b.line : a.column < b.column;
 }
 
-/* The conditions of a line; *unsure: it would hold if what the body says is right. */
-static bool conditions_hold(struct search *search, const struct rule *r, bool widely,
-                            bool *unsure) {
+/* The first condition of a line that does not hold, or NULL; *unsure: they all would if what the body says is right. */
+static const struct condition *find_unmet(struct search *search, const struct rule *r, bool widely,
+                                          bool *unsure) {
     *unsure = false;
     for (const struct condition *c = r->conditions; c; c = c->next) {
         if (search->needs && condition_wants_body(c, search->facts))
             search->favoured = *unsure = true;
         else if (!condition_holds(c, r->conditions, search->facts, widely))
-            return false;
+            return c;
     }
-    return true;
+    return NULL;
 }
 
 static void note_size(struct search *search, uint64_t size) {
@@ -155,14 +155,30 @@ static void keep_better(struct choice *best, const struct rule *r, unsigned leve
     best->level = level;
 }
 
+/* A granted line is nearer than another one, then the more specific one. */
+static void keep_unmet(struct search *search, const struct rule *r, const struct condition *c) {
+    struct unmet *best = &search->unmet;
+    bool granted = who_holds(search->who, r->operation);
+    if (best->rule && (best->granted > granted ||
+                       (best->granted == granted &&
+                        (best->level < search->level ||
+                         (best->level == search->level && !is_better(r, best->rule))))))
+        return;
+    *best = (struct unmet){r, c, search->level, granted};
+}
+
 static bool on_operations(void *ctx, const struct rule *rules) {
     struct search *search = ctx;
     bool unsure;
     for (const struct rule *r = rules; r; r = r->same) {
         if ((r->methods & search->method) == 0 || r->websocket != search->facts->websocket ||
-            !path_pattern_ends(&r->path, search->facts->target, false) ||
-            !conditions_hold(search, r, false, &unsure))
+            !path_pattern_ends(&r->path, search->facts->target, false))
             continue;
+        const struct condition *unmet = find_unmet(search, r, false, &unsure);
+        if (unmet) {
+            keep_unmet(search, r, unmet);
+            continue;
+        }
         keep_better(&search->any, r, search->level);
         if (!who_holds(search->who, r->operation))
             continue;
@@ -180,8 +196,7 @@ static bool on_nevers(void *ctx, const struct rule *rules) {
     bool unsure;
     for (const struct rule *r = rules; r; r = r->same) {
         if (((r->methods & search->method) == 0 && !r->any_method) ||
-            (r->websocket && !search->facts->websocket) ||
-            !conditions_hold(search, r, true, &unsure))
+            (r->websocket && !search->facts->websocket) || find_unmet(search, r, true, &unsure))
             continue;
         if (unsure)
             note_needs(search, r);
@@ -334,6 +349,8 @@ static struct verdict refuse_or_observe(const struct policy *p, const struct hos
     if (v.allow) {
         judge_observing_grants(search->who, search->facts->now, &v);
         v.observed = refused.reason;
+        v.unmet = refused.unmet;
+        v.condition = refused.condition;
     }
     return v;
 }
@@ -365,6 +382,17 @@ static bool overrides_method(const struct target *t) {
     return false;
 }
 
+/* What no operation is for, or none whose conditions hold. */
+static struct verdict refuse_unmatched(const struct service *door, const struct unmet *unmet) {
+    if (!unmet->rule)
+        return refuse_near(REASON_OPERATION_NOT_ALLOWED, door);
+    struct verdict v =
+        refuse_at(REASON_OPERATION_NOT_ALLOWED, unmet->rule->service, unmet->condition->at);
+    v.unmet = unmet->rule;
+    v.condition = unmet->condition;
+    return v;
+}
+
 static struct verdict judge(const struct policy *p, struct search *search) {
     const struct request_facts *f = search->facts;
     struct host_facts host = host_facts_of(f->authority);
@@ -380,7 +408,7 @@ static struct verdict judge(const struct policy *p, struct search *search) {
         return refuse_at(REASON_NEVER, search->never->service, search->never->at);
     if (search->granted.rule)
         return allow(search, search->granted.rule);
-    struct verdict v = refuse_near(REASON_OPERATION_NOT_ALLOWED, door.service);
+    struct verdict v = refuse_unmatched(door.service, &search->unmet);
     if (search->any.rule) {
         v = refuse_near(REASON_OPERATION_NOT_GRANTED, search->any.rule->service);
         v.operation = search->any.rule->operation;

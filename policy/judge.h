@@ -13,6 +13,14 @@ struct choice {
     unsigned level; /* of its host, lower is more specific */
 };
 
+/* A line of which only conditions do not hold. */
+struct unmet {
+    const struct rule *rule;
+    const struct condition *condition; /* the first that does not */
+    unsigned level;
+    bool granted;
+};
+
 /* A search for the lines that match a request. */
 struct search {
     const struct who *who;
@@ -22,6 +30,7 @@ struct search {
     uint64_t method;
     unsigned level;
     struct choice any, granted, anonymous;
+    struct unmet unmet;       /* the nearest of operations */
     const struct rule *never; /* the first in the text */
     bool unsure;              /* something was noted */
     bool favoured;            /* needs was asked for: without it the verdict may be another */

@@ -15,23 +15,20 @@ static int compile(struct policy *p, struct view text, const char *file,
         err = policy_compile(p);
     if (err == 0 && errors->total == 0)
         policy_check_ties(p, errors);
-    if (err == 0 && errors->total == 0)
-        err = policy_try(p, errors);
-    return err;
+    return err == 0 && errors->total != 0 ? ERR_BAD : err;
 }
 
-int policy_load_files(struct view text, const char *file, const struct policy_files *files,
-                      struct policy **out, struct policy_errors *errors) {
+int policy_load_failing(struct view text, const char *file, const struct policy_files *files,
+                        struct policy **out, struct policy_errors *errors) {
     *out = NULL;
     errors_reset(errors);
     struct policy *p = calloc(1, sizeof *p);
     if (!p)
         return ERR_MEMORY;
     int err = compile(p, text, file, files, errors);
-    if (err == 0 && errors->total != 0) {
-        errors_sort(errors, file);
-        err = ERR_BAD;
-    }
+    if (err == 0)
+        err = policy_try(p, errors);
+    errors_sort(errors, file);
     if (err != 0) {
         errors_keep_names(errors, file);
         policy_free(p);
@@ -39,6 +36,17 @@ int policy_load_files(struct view text, const char *file, const struct policy_fi
         *out = p;
     }
     return err;
+}
+
+int policy_load_files(struct view text, const char *file, const struct policy_files *files,
+                      struct policy **out, struct policy_errors *errors) {
+    int err = policy_load_failing(text, file, files, out, errors);
+    if (err != 0 || errors->total == 0)
+        return err;
+    errors_keep_names(errors, file);
+    policy_free(*out);
+    *out = NULL;
+    return ERR_BAD;
 }
 
 int policy_load(struct view text, const char *file, struct policy **out,

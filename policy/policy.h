@@ -22,6 +22,8 @@ struct service;
 struct operation;
 struct credential;
 struct grant;
+struct rule;
+struct condition;
 
 struct position {
     const char *file;
@@ -30,7 +32,7 @@ struct position {
 
 struct policy_error {
     struct position at;
-    char text[256]; /* what is wrong and what was expected */
+    char text[448]; /* what is wrong and what was expected */
 };
 
 enum { POLICY_ERRORS_MAX = 64 };
@@ -71,6 +73,13 @@ MUST_USE int policy_load_files(struct view text, const char *file, const struct 
 MUST_USE int policy_load_packing(struct view text, const char *file,
                                  const struct policy_files *files, struct buf *packed,
                                  struct policy **out, struct policy_errors *errors);
+/*
+ * As policy_load_files, but a policy of which nothing but expectations fails is given all the same, and what failed is in errors: for
+ * tools that tell why. It is not to be used.
+ */
+MUST_USE int policy_load_failing(struct view text, const char *file,
+                                 const struct policy_files *files, struct policy **out,
+                                 struct policy_errors *errors);
 void policy_free(struct policy *p);
 /*
  * Tries the expectations of a text that consists of nothing else (those of the top level). 0, and what
@@ -112,6 +121,12 @@ struct verdict {
     size_t n_grants;
     /* `mode observe`: allowed, and refused for this reason if it were enforced; REASON_ALLOWED: no such. */
     enum reason observed;
+    /*
+     * Of REASON_OPERATION_NOT_ALLOWED, also an observed one: a line with this method and path, and the first of its conditions that
+     * does not hold, which is the decisive clause then. NULL: there is no such line.
+     */
+    const struct rule *unmet;
+    const struct condition *condition;
 };
 
 /*
@@ -248,6 +263,10 @@ bool service_asks_asn(const struct service *s);
 const struct credential *service_credential_at(const struct service *s, size_t i);
 struct view credential_name(const struct credential *c);
 const struct credential_place *credential_place(const struct credential *c);
+/* Code and words for a reason of the verdict's, its own or the observed one. */
+const struct reason_info *verdict_reason(const struct verdict *v, enum reason r);
+/* Appends "the condition 'body at most' of 'create' does not hold", where v->unmet says so. */
+void verdict_put_condition(const struct verdict *v, struct buf *out);
 /* The credential's name, and its place; empty and NULL where the verdict has none. */
 struct view verdict_credential(const struct verdict *v);
 const struct credential_place *verdict_place(const struct verdict *v);

@@ -210,6 +210,15 @@ const struct reason_info *reason_info(enum reason r) {
     return &infos[r];
 }
 
+const struct reason_info *reason_info_of_conditions(void) {
+    static const struct reason_info info = {
+        "operation_not_allowed", 403, REASON_OPERATION_NOT_ALLOWED,
+        "An operation of this host has this method and path, but not all of its conditions hold",
+        "Look at the query, the fields, and the type, size and content of the body; the operator "
+        "finds the condition in the record, and can change it in the policy."};
+    return &info;
+}
+
 int reason_find(struct view code, enum reason *out) {
     for (size_t i = 0; i < REASON_COUNT; i++)
         if (view_equal(code, view_str(infos[i].code))) {

@@ -14,7 +14,7 @@ enum reason {
     REASON_HOST_NOT_ALLOWED,
     REASON_PORT_NOT_ALLOWED,
     REASON_CLEAR_NOT_ALLOWED,     /* plain HTTP to a service that is not `clear` */
-    REASON_OPERATION_NOT_ALLOWED, /* no operation of the host matches method and path */
+    REASON_OPERATION_NOT_ALLOWED, /* no operation of the host matches method and path, and conditions */
     REASON_OPERATION_NOT_GRANTED, /* one matches, but this sandbox has no grant for it */
     REASON_NEVER,                 /* a `never` line matches */
     REASON_FOREIGN_CREDENTIAL,
@@ -92,6 +92,8 @@ struct reason_info {
 };
 
 const struct reason_info *reason_info(enum reason r);
+/* Of REASON_OPERATION_NOT_ALLOWED where an operation has the method and path: the same code, with other words. */
+const struct reason_info *reason_info_of_conditions(void);
 /* ERR_MISSING */
 MUST_USE int reason_find(struct view code, enum reason *out);
 

@@ -391,7 +391,7 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     *out = judge_request(r);
     struct request_facts facts = facts_of(r);
     if (r->nearest && (!out->allow || out->observed != REASON_ALLOWED))
-        policy_explain(r->policy, &facts, out, r->nearest);
+        policy_explain_who(r->policy, r->who, &facts, out, r->nearest);
     return 0;
 }
 
@@ -424,8 +424,8 @@ static int run(const struct policy *p, const struct who *who, const struct trial
 }
 
 int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
-                 struct verdict *out, const char **why) {
-    return run(p, who, t, out, NULL, why);
+                 struct verdict *out, struct nearest *nearest, const char **why) {
+    return run(p, who, t, out, nearest, why);
 }
 
 int trial_run(const struct policy *p, const struct trial *t, struct verdict *out,

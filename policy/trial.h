@@ -48,10 +48,10 @@ struct nearest;
 MUST_USE int trial_explain(const struct policy *p, const struct trial *t, struct verdict *out,
                            struct nearest *nearest, const char **why);
 
-/* The same for who is given instead of t->sandbox. For policy/ only. */
+/* The same for who is given instead of t->sandbox; nearest NULL: not asked for. For policy/ only. */
 struct who;
 MUST_USE int trial_run_as(const struct policy *p, const struct who *who, const struct trial *t,
-                          struct verdict *out, const char **why);
+                          struct verdict *out, struct nearest *nearest, const char **why);
 /*
  * Whether provenance sees a credential in the place as one that could be replaced; behind the
  * scheme of a signature it does not. For policy/ only.

@@ -309,6 +309,79 @@ def explain_reads_a_body(place):
     assert code == 6 and err == "exeat: nowhere: No such file or directory\n", (code, err)
 
 
+CONDITIONS = """service api {
+    host api.example.com
+    operation read { GET /v1/items }
+    operation add { POST /v1/items { content-type application/json; body /kind is small } }
+}
+sandbox w { grant api all }
+"""
+
+
+@test
+def explain_says_that_only_a_condition_fails_and_which(place):
+    place.write("p", CONDITIONS)
+    place.write("body", '{"kind":"small"}')
+    place.write("cut", '{"kind":')
+    ask = ("explain", "--policy", "p", "--body")
+    url = ("POST", "https://api.example.com/v1/items")
+    unmet = "An operation of this host has this method and path, but not all of its conditions hold\n"
+    code, out, _ = place.policy(*ask, "body", "--type", "text/plain", *url)
+    assert code == NO and out.startswith("deny: operation_not_allowed\n" + unmet) and "decided by: p:4:38\n" in out, out
+    assert "  fails: condition: the condition 'content-type' does not hold (p:4:38)\n" in out, out
+    code, out, _ = place.policy(*ask, "body", "--type", "text/plain", url[0], url[1] + "/7")
+    assert code == NO and unmet not in out and "No operation of this host has this method and path\n" in out, out
+    # A body that cannot be read is no body without the value.
+    for name, why in (("cut", ": the body ends too early (p:4:"), ("body", " (p:4:")):
+        place.write("body", '{"kind":"large"}')
+        code, out, _ = place.policy(*ask, name, "--type", "application/json", *url)
+        assert code == NO and "the condition 'body /kind' does not hold" + why in out, (name, out)
+
+
+@test
+def explain_says_of_a_body_that_cannot_be_looked_into_what_the_daemon_says(place):
+    """The same as PV-02 with a coding: egress/send.c asks the same function."""
+    place.write("p", DEMO.replace("grant demo-api read", "grant demo-api all"))
+    ask = ("explain", "--policy", "p")
+    url = ("POST", "https://api.example.com/v1/items")
+    for args, refused in ((("--header", "Content-Encoding: gzip", "--type", "application/json"), True),
+                          (("--header", "content-encoding: gzip"), True),
+                          (("--header", "content-encoding: gzip", "--type", "application/octet-stream"), False),
+                          (("--header", "content-encoding: identity", "--type", "application/json"), False),
+                          (("--type", "application/json; charset=utf-16", "--body", place.write("body", "{}")), True)):
+        code, out, err = place.policy(*ask, *args, *url)
+        assert code == (NO if refused else YES) and out.startswith("deny: body_coding\n" if refused else "allow: "), (args, out, err)
+    place.write("p", DEMO.replace("grant demo-api read", "grant demo-api all").replace(
+        "    credential demo-key { in header authorization scheme bearer }\n", "    accept any credential\n"))
+    assert place.policy(*ask, "--header", "content-encoding: gzip", "--type", "application/json", *url)[0] == YES
+
+
+@test
+def a_policy_whose_expectations_fail_can_be_asked_why(place):
+    place.write("p", CONDITIONS + "expect allow as w POST https://api.example.com/v1/items type application/json body '{}'\n"
+                "expect allow as w GET https://api.example.com/v1/things\n")
+    code, _, err = place.policy("check", "p")
+    said = [line for line in err.splitlines() if line.startswith("p:")]
+    assert code == INVALID and len(said) == 2 and said[0].startswith(
+        "p:7:1: expected allow, but this is refused at p:4:69: operation_not_allowed (An operation of this host"), said
+    assert said[0].endswith("nearest is 'add' at p:4:21: the condition 'body /kind' does not hold"), said
+    assert said[1].endswith("nearest is 'read' at p:3:22: '/v1/things' does not match '/v1/items'"), said
+    note = "exeat: note: this policy does not load: expectations fail (2, the first at p:7:1); `exeat policy check p` tells which\n"
+    code, out, err = place.policy("explain", "--policy", "p", "--type", "application/json", "POST", "https://api.example.com/v1/items")
+    assert code == NO and "fails: condition: the condition 'body /kind' does not hold" in out and err == note, (out, err)
+    place.write("good", CONDITIONS)
+    code, out, err = place.policy("diff", "good", "p")
+    assert code == YES and "newly allowed: 0, newly refused: 0" in out and err == note, (out, err)
+    place.write("log", record(reason="operation_not_allowed", sandbox="w"))
+    assert place.policy("replay", "p", "log")[::2] == (YES, note)
+    # Anything else that is wrong with it is an error as ever, and whoever uses a policy takes none of this kind.
+    assert place.policy("explain", "--policy", place.write("bad", CONDITIONS + "sandbox w { }\n"), "GET", "https://a.test/")[0] == INVALID
+    assert place.policy("lint", "p")[0] == INVALID and place.policy("suggest", "--policy", "p", "log")[0] == INVALID
+    place.write("json", place.policy("fmt", "--to", "json", "p")[1])
+    code, out, err = place.policy("explain", "--policy", "json", "GET", "https://api.example.com/v1/items")
+    assert code == YES and err.startswith("exeat: note: this policy does not load: expectations fail (2, the first at json:"), err
+
+
 # ---- diff ----
 
 @test

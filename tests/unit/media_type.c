@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "egress/media_type.h"
+#include "policy/media_type.h"
 
 #define NONE (-1)
 
@@ -13,9 +13,9 @@ static void check(struct view value, uint8_t first, enum reason wanted, int job)
     struct media_scan scan;
     enum reason why = media_type_choose(value, true, first, &scan);
     if (why != wanted || (why == REASON_ALLOWED && scan.wanted != (job != NONE)) ||
-        (why == REASON_ALLOWED && job != NONE && (int)scan.job != job))
+        (why == REASON_ALLOWED && job != NONE && (int)scan.kind != job))
         fail_msg("%.*s, then %02x: %s, %d of job %d", VIEW_ARG(value), first,
-                 reason_info(why)->code, scan.wanted, (int)scan.job);
+                 reason_info(why)->code, scan.wanted, (int)scan.kind);
 }
 
 static void pv_02_a_type_says_how_its_body_is_read(void **state) {
@@ -24,29 +24,29 @@ static void pv_02_a_type_says_how_its_body_is_read(void **state) {
         const char *value;
         int job;
     } cases[] = {
-        {"application/json", INSPECT_JSON},
-        {"APPLICATION/JSON", INSPECT_JSON},
-        {" application/json\t", INSPECT_JSON},
-        {"application/json; charset=utf-8", INSPECT_JSON},
-        {"application/json;charset=\"UTF-8\"", INSPECT_JSON},
-        {"application/json;", INSPECT_JSON},
-        {"application/json;;a=b", INSPECT_JSON},
-        {"application/json \t;\tversion=1 ; x=\"a, b\"", INSPECT_JSON},
-        {"text/json", INSPECT_JSON},
-        {"text/x-json", INSPECT_JSON},
-        {"application/problem+json", INSPECT_JSON},
-        {"application/json5", INSPECT_JSON},
-        {"application/x-ndjson", INSPECT_JSON},
-        {"application/jsonl", INSPECT_JSON},
-        {"application/x-amz-json-1.1", INSPECT_JSON},
-        {"application/csp-report", INSPECT_JSON},
-        {"application/x-www-form-urlencoded", INSPECT_FORM},
-        {"application/X-WWW-Form-URLEncoded;charset=iso-8859-1", INSPECT_FORM},
-        {"application/x-url-encoded", INSPECT_FORM},
-        {"multipart/form-data; boundary=b", INSPECT_MULTIPART},
-        {"multipart/mixed; charset=us-ascii; boundary=b", INSPECT_MULTIPART},
-        {"Multipart/Related; type=\"text/xml\"; BOUNDARY=\"b\"", INSPECT_MULTIPART},
-        {"", INSPECT_FORM},
+        {"application/json", BODY_JSON},
+        {"APPLICATION/JSON", BODY_JSON},
+        {" application/json\t", BODY_JSON},
+        {"application/json; charset=utf-8", BODY_JSON},
+        {"application/json;charset=\"UTF-8\"", BODY_JSON},
+        {"application/json;", BODY_JSON},
+        {"application/json;;a=b", BODY_JSON},
+        {"application/json \t;\tversion=1 ; x=\"a, b\"", BODY_JSON},
+        {"text/json", BODY_JSON},
+        {"text/x-json", BODY_JSON},
+        {"application/problem+json", BODY_JSON},
+        {"application/json5", BODY_JSON},
+        {"application/x-ndjson", BODY_JSON},
+        {"application/jsonl", BODY_JSON},
+        {"application/x-amz-json-1.1", BODY_JSON},
+        {"application/csp-report", BODY_JSON},
+        {"application/x-www-form-urlencoded", BODY_FORM},
+        {"application/X-WWW-Form-URLEncoded;charset=iso-8859-1", BODY_FORM},
+        {"application/x-url-encoded", BODY_FORM},
+        {"multipart/form-data; boundary=b", BODY_MULTIPART},
+        {"multipart/mixed; charset=us-ascii; boundary=b", BODY_MULTIPART},
+        {"Multipart/Related; type=\"text/xml\"; BOUNDARY=\"b\"", BODY_MULTIPART},
+        {"", BODY_FORM},
         {"text/plain", NONE},
         {"text/html; charset=utf-16", NONE},
         {"application/octet-stream", NONE},
@@ -62,16 +62,16 @@ static void pv_02_what_begins_like_json_is_json_where_some_api_reads_it_so(void 
     (void)state;
     static const uint8_t firsts[] = {'{', '['};
     for (size_t i = 0; i < sizeof firsts; i++) {
-        check(VIEW("text/plain"), firsts[i], REASON_ALLOWED, INSPECT_JSON);
-        check(VIEW("text/plain; charset=utf-8"), firsts[i], REASON_ALLOWED, INSPECT_JSON);
+        check(VIEW("text/plain"), firsts[i], REASON_ALLOWED, BODY_JSON);
+        check(VIEW("text/plain; charset=utf-8"), firsts[i], REASON_ALLOWED, BODY_JSON);
         /* a server of forms reads it as one */
-        check(VIEW(""), firsts[i], REASON_ALLOWED, INSPECT_JSON_OR_FORM);
+        check(VIEW(""), firsts[i], REASON_ALLOWED, BODY_JSON_OR_FORM);
         check(VIEW("application/x-www-form-urlencoded"), firsts[i], REASON_ALLOWED,
-              INSPECT_JSON_OR_FORM);
+              BODY_JSON_OR_FORM);
         check(VIEW("application/octet-stream"), firsts[i], REASON_ALLOWED, NONE);
-        check(VIEW("multipart/mixed; boundary=b"), firsts[i], REASON_ALLOWED, INSPECT_MULTIPART);
+        check(VIEW("multipart/mixed; boundary=b"), firsts[i], REASON_ALLOWED, BODY_MULTIPART);
     }
-    check(VIEW("application/json"), 'a', REASON_ALLOWED, INSPECT_JSON);
+    check(VIEW("application/json"), 'a', REASON_ALLOWED, BODY_JSON);
 }
 
 static void pv_02_what_may_stand_before_json_does_not_hide_it(void **state) {
@@ -178,7 +178,7 @@ static void a_boundary_has_seventy_characters_at_most(void **state) {
     char value[] = "multipart/mixed; boundary="
                    "12345678901234567890123456789012345678901234567890123456789012345678901";
     struct view longest = view_str(value);
-    check(view_head(longest, longest.n - 1), '-', REASON_ALLOWED, INSPECT_MULTIPART);
+    check(view_head(longest, longest.n - 1), '-', REASON_ALLOWED, BODY_MULTIPART);
     check(longest, '-', REASON_MALFORMED_REQUEST, NONE);
 }
 
@@ -205,7 +205,7 @@ static void pv_02_a_charset_in_which_names_are_other_bytes_is_refused(void **sta
                   malformed       ? REASON_MALFORMED_REQUEST
                   : cases[i].fine ? REASON_ALLOWED
                                   : REASON_BODY_CODING,
-                  (int[]){INSPECT_JSON, INSPECT_FORM, INSPECT_MULTIPART}[k]);
+                  (int[]){BODY_JSON, BODY_FORM, BODY_MULTIPART}[k]);
             buf_free(&b);
         }
 }
@@ -216,7 +216,7 @@ static void an_untyped_upload_is_a_file_unless_it_begins_like_json(void **state)
     assert_int_equal(media_type_choose(VIEW(""), false, 'P', &scan), REASON_ALLOWED);
     assert_false(scan.wanted);
     assert_int_equal(media_type_choose(VIEW(""), false, '{', &scan), REASON_ALLOWED);
-    assert_true(scan.wanted && scan.job == INSPECT_JSON);
+    assert_true(scan.wanted && scan.kind == BODY_JSON);
 }
 
 int main(void) {

@@ -9,17 +9,29 @@
  * boundary or charset given twice, and for multipart another parameter in whose name
  * or value the word boundary stands.
  */
-#ifndef EGRESS_MEDIA_TYPE_H
-#define EGRESS_MEDIA_TYPE_H
+#ifndef POLICY_MEDIA_TYPE_H
+#define POLICY_MEDIA_TYPE_H
 
-#include "egress/inspect_messages.h"
+#include "policy/field.h"
 #include "policy/reason.h"
+
+enum body_kind {
+    BODY_JSON,
+    BODY_FORM,
+    BODY_MULTIPART,
+    BODY_JSON_OR_FORM, /* read by some servers as the one, by some as the other: both count */
+};
 
 struct media_scan {
     bool wanted;
-    enum inspect_job job; /* one of those that look for credentials */
-    struct view boundary; /* of INSPECT_MULTIPART, else empty; points into the value */
+    enum body_kind kind;
+    struct view boundary; /* of BODY_MULTIPART, else empty; points into the value */
 };
+
+enum { BOUNDARY_MAX = 70 };
+
+/* 1 to 70 characters, no blank at the end (RFC 2046 5.1.1). */
+bool media_type_is_boundary(struct view v);
 
 /* How many bytes at the body's beginning may stand before JSON's first. */
 size_t media_type_lead(struct view body);
@@ -35,5 +47,10 @@ size_t media_type_lead(struct view body);
  * that begins like JSON, it is looked at as both. Any multipart. Of other types nothing is looked at.
  */
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out);
+/* Whether a Content-Encoding says something else than identity. */
+bool media_type_is_coded(const struct field *fields, size_t n);
+/* The same by a request's fields; REASON_BODY_CODING also for a body that is coded and would have to be looked at. */
+enum reason media_type_judge(const struct field *fields, size_t n, struct view method,
+                             uint8_t first, struct media_scan *out);
 
 #endif

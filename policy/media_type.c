@@ -1,6 +1,4 @@
-#include "egress/media_type.h"
-
-#include "egress/multipart_scan.h"
+#include "policy/media_type.h"
 
 #include <string.h>
 
@@ -128,11 +126,20 @@ static bool is_plain_charset(const struct media *m) {
     return m->charsets == 0;
 }
 
+bool media_type_is_boundary(struct view v) {
+    if (v.n == 0 || v.n > BOUNDARY_MAX || v.p[v.n - 1] == ' ')
+        return false;
+    for (size_t i = 0; i < v.n; i++)
+        if (!is_alnum(v.p[i]) && (v.p[i] == 0 || !strchr("'()+_,-./:=? ", v.p[i])))
+            return false;
+    return true;
+}
+
 static enum reason choose_multipart(const struct media *m, struct media_scan *out) {
-    if (m->elsewhere || !multipart_is_boundary(m->boundary))
+    if (m->elsewhere || !media_type_is_boundary(m->boundary))
         return REASON_MALFORMED_REQUEST;
     out->wanted = true;
-    out->job = INSPECT_MULTIPART;
+    out->kind = BODY_MULTIPART;
     out->boundary = m->boundary;
     return REASON_ALLOWED;
 }
@@ -149,10 +156,31 @@ enum reason media_type_choose(struct view value, bool post, uint8_t first, struc
             return why;
     } else if (is_json(&m) || (json && (is_plain(&m) || (!typed && !post)))) {
         out->wanted = true;
-        out->job = INSPECT_JSON;
+        out->kind = BODY_JSON;
     } else if (is_form(&m) || (!typed && post)) {
         out->wanted = true;
-        out->job = json ? INSPECT_JSON_OR_FORM : INSPECT_FORM;
+        out->kind = json ? BODY_JSON_OR_FORM : BODY_FORM;
     }
     return out->wanted && !is_plain_charset(&m) ? REASON_BODY_CODING : REASON_ALLOWED;
+}
+
+bool media_type_is_coded(const struct field *fields, size_t n) {
+    size_t codings = 0, identities = 0;
+    for (size_t i = 0; i < n; i++)
+        if (view_equal_nocase(fields[i].name, VIEW("content-encoding"))) {
+            codings++;
+            identities += view_equal_nocase(fields[i].value, VIEW("identity"));
+        }
+    return codings > 1 || codings > identities;
+}
+
+enum reason media_type_judge(const struct field *fields, size_t n, struct view method,
+                             uint8_t first, struct media_scan *out) {
+    size_t at = 0;
+    while (at < n && !view_equal_nocase(fields[at].name, VIEW("content-type")))
+        at++;
+    struct view type = at < n ? fields[at].value : VIEW("");
+    enum reason why = media_type_choose(type, view_equal(method, VIEW("POST")), first, out);
+    bool coded = why == REASON_ALLOWED && out->wanted && media_type_is_coded(fields, n);
+    return coded ? REASON_BODY_CODING : why;
 }

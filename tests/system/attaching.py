@@ -1,4 +1,5 @@
 """A launcher's side of base/attach.h, in Python: what test programs use to attach sandboxes."""
+import encodings.idna  # noqa: F401 (resolving takes it, and a child that is another user may not read Python's files)
 import array
 import ctypes
 import json

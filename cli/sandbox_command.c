@@ -117,13 +117,13 @@ static int add(const struct config *c, const char *config, const char *name, con
     int code = buf_ok(&body) ? client_ask_at(c->control, CONTROL_SANDBOX_ADD, buf_view(&body), -1,
                                              &answer, NULL)
                              : cli_fail(EXIT_USAGE, "the name is too long");
-    if (code == EXIT_YES)
-        code = show(c, config, buf_view(&answer), format);
     struct view replaces;
     if (code == EXIT_YES && json_member(buf_view(&answer), "replaces", &replaces) &&
         view_equal(replaces, VIEW("true")))
         fprintf(stderr, "exeat: note: the token and placeholders that %s had before have ended\n",
                 name);
+    if (code == EXIT_YES)
+        code = show(c, config, buf_view(&answer), format);
     buf_free(&body);
     buf_free(&answer);
     return code;

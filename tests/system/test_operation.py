@@ -300,6 +300,18 @@ def tampering_shows_in_the_status_until_what_was_found_is_taken_away(_):
         assert code(place, "log", "verify") == 1, "the trail itself still tells"
 
 
+def an_environment_is_issued_anew_and_says_so_first(place):
+    held = place.placeholder("b", "demo-key")
+    for words in (["env", "b"], ["sandbox", "add", "b"]):
+        help_text = place.exeat(*words[:-1], "--help")
+        assert " anew, which ends " in help_text, help_text
+        done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), *words],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **place.as_user)
+        said = done.stdout.decode()
+        assert said.startswith("exeat: note: the token and placeholders that b had before have ended\n") and held not in said, said
+    place.add_sandbox("b")
+
+
 # ---- the log ----
 
 def the_log_is_a_table_that_can_be_narrowed(place):
@@ -673,7 +685,7 @@ TESTS = [exit_codes_are_those_of_the_manual, what_cannot_be_read_is_6_or_5_whate
          a_client_that_prints_only_the_status_line_tells_why,
          what_could_not_be_printed_is_no_success, the_log_verifies_with_a_head_that_was_kept, the_log_can_be_followed,
          inspect_runs_only_once_a_body_needs_it, a_killed_parent_leaves_no_process_behind,
-         a_start_that_fails_tells_its_cause_and_no_more, sigterm_and_stop_end_it_in_order]
+         an_environment_is_issued_anew_and_says_so_first, a_start_that_fails_tells_its_cause_and_no_more, sigterm_and_stop_end_it_in_order]
 
 
 # ---- started otherwise ----

@@ -59,7 +59,8 @@ static void put_body(struct refusal *r, const struct trail *t, const struct reas
     json_put_text(b, "reason", view_str(info->code));
     if (t->verdict.service)
         json_put_text(b, "service", service_name(t->verdict.service));
-    if (info->shown == t->verdict.reason)
+    /* The place of a condition would say how many of them hold by now, to whoever tries one after the other. */
+    if (info->shown == t->verdict.reason && !t->verdict.unmet)
         put_rule(b, &t->verdict.at);
     if (is_malformed(t->verdict.reason))
         json_put_text(b, "detail", t->detail);

@@ -259,6 +259,10 @@ install: all ## install below DESTDIR and PREFIX
 	install -m 644 docs/examples/exeat.conf docs/examples/policy $(DESTDIR)$(PREFIX)/share/exeat
 	sed 's|@BINDIR@|$(PREFIX)/bin|' apparmor/exeat >$(DESTDIR)$(PREFIX)/share/exeat/apparmor/exeat
 	install -m 644 policy/services/*.policy $(DESTDIR)$(PREFIX)/share/exeat/services
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d)
+	$(B)/exeat completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/exeat
+	$(B)/exeat completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_exeat
+	$(B)/exeat completion fish >$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/exeat.fish
 	for m in $(MANUALS); do install -D -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/$$(basename $$m); done
 
 dist: ## a source archive of what is committed

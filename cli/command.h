@@ -47,6 +47,9 @@ int cli_unread(const char *path, int result);
 /* Prints what is in the buffer, which may be empty. */
 void cli_print(FILE *to, const struct buf *b);
 
+/* The table's commands one by one, those of a noun together; NULL behind the last. */
+const struct command *cli_command(size_t i);
+
 /* The commands, one file a noun. */
 int command_ca_init(const struct cli *cli, int argc, char **argv);
 int command_ca_show(const struct cli *cli, int argc, char **argv);
@@ -85,6 +88,7 @@ int command_stop(const struct cli *cli, int argc, char **argv);
 int command_nft_print(const struct cli *cli, int argc, char **argv);
 int command_nft_check(const struct cli *cli, int argc, char **argv);
 int command_limits(const struct cli *cli, int argc, char **argv);
+int command_completion(const struct cli *cli, int argc, char **argv);
 int command_reasons(const struct cli *cli, int argc, char **argv);
 int command_version(const struct cli *cli, int argc, char **argv);
 

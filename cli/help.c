@@ -1,6 +1,5 @@
 #include "cli/help.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum { WIDTH = 28 };
@@ -73,12 +72,20 @@ static bool is_of(const struct row *r, const char *noun, const char *verb) {
            (verb && r->verb ? strcmp(r->verb, verb) == 0 : verb == r->verb);
 }
 
-void help_options(FILE *to, const char *noun, const char *verb) {
-    bool some = false;
+bool help_option(const char *noun, const char *verb, size_t n, const char **option,
+                 const char **what) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (!is_of(&rows[i], noun, verb))
+        if (!is_of(&rows[i], noun, verb) || n-- > 0)
             continue;
-        fprintf(to, "%s  %-*s %s\n", some ? "" : "\n", WIDTH, rows[i].option, rows[i].what);
-        some = true;
+        *option = rows[i].option;
+        *what = rows[i].what;
+        return true;
     }
+    return false;
+}
+
+void help_options(FILE *to, const char *noun, const char *verb) {
+    const char *option, *what;
+    for (size_t i = 0; help_option(noun, verb, i, &option, &what); i++)
+        fprintf(to, "%s  %-*s %s\n", i > 0 ? "" : "\n", WIDTH, option, what);
 }

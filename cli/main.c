@@ -89,10 +89,16 @@ static const struct command commands[] = {
     {"limits", NULL, "", "every limit, its default and what happens at it", command_limits},
     {"reasons", NULL, "[CODE]", "every reason of a refusal, what it means and what to do",
      command_reasons},
+    {"completion", NULL, "SHELL", "print what bash, zsh or fish reads to complete these words",
+     command_completion},
     {"version", NULL, "[--deps]", "version, and those of the linked libraries", command_version},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+const struct command *cli_command(size_t i) {
+    return i < N_COMMANDS ? &commands[i] : NULL;
+}
 
 int cli_fail(int code, const char *format, ...) {
     va_list ap;

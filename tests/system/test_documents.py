@@ -70,6 +70,27 @@ def reasons_md_has_what_the_command_prints(_):
     assert exeat("reasons", "no_such_code").returncode == 1
 
 
+@test
+def bash_completes_every_command_and_option(_):
+    """Words that are typed, the last one not yet whole, and all that it can become."""
+    names = re.findall(r"^  (\S+)(?: ([a-z]+))? ", exeat("help").stdout, re.M)
+    nouns = {noun for noun, _ in names if noun != "exit"}
+    cases = [(["exeat", "ve"], {"version"}), (["exeat", ""], nouns | {"help"}), (["exeat", "nft", "p"], {"print"}), (["exeat", "log", "v"], {"verify"}),
+             (["exeat", "log", "--den"], {"--denied"}), (["exeat", "log", "--sandbox", "x", "--den"], {"--denied"}),
+             (["exeat", "secret", "add", "name", "--l"], {"--like"}), (["exeat", "run", "--sec"], {"--secret"}),
+             (["exeat", "policy", "fmt", "--"], {"--check", "--write", "--to", "--config", "--json", "--help"}), (["exeat", "nonsense", ""], set())]
+    for words, expected in cases:
+        said = subprocess.run(["bash", "-c", '. <("$0" completion bash); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _exeat; '
+                               'printf "%s\\n" "${COMPREPLY[@]}"', EXEAT, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert said.returncode == 0 and set(said.stdout.split()) == expected, (words, said)
+    for shell in ("zsh", "fish"):
+        text = exeat("completion", shell).stdout
+        assert all(noun in text for noun in nouns) and "client-certificate" in text, text
+        if shutil.which(shell):
+            assert subprocess.run([shell, "-n"], input=text, text=True).returncode == 0, shell
+    assert exeat("completion", "csh").returncode == 2
+
+
 # ---- the policy ----
 
 # In one of these every fragment must load.
@@ -214,7 +235,8 @@ def all_that_is_installed_is_there(directory):
     empty = [path for path, folders, files in os.walk(directory) if not folders and not files]
     assert not empty, empty
     for name in ("bin/exeat", "bin/exeatd", "share/exeat/policy", "share/exeat/exeat.conf", "share/exeat/services/github.policy", "share/exeat/apparmor/exeat",
-                 "share/man/man1/exeat.1",
+                 "share/man/man1/exeat.1", "share/bash-completion/completions/exeat", "share/zsh/site-functions/_exeat",
+                 "share/fish/vendor_completions.d/exeat.fish",
                  "share/doc/exeat/policy.md", "lib/systemd/system/exeatd.service", "lib/sysusers.d/exeat.conf"):
         assert os.path.getsize(os.path.join(directory, "usr", name)) > 0, name
     includes_what_is_installed_with_it(os.path.join(directory, "usr"), directory)

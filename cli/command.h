@@ -23,7 +23,7 @@ enum exit_code {
 
 #define CLI_CONFIG "/etc/exeat/exeat.conf" /* unless another was named */
 
-/* Options that every command takes. */
+/* Options that every command takes, but that --json is refused by those which have none. */
 struct cli {
     bool json;
     const char *config; /* --config FILE; NULL: $EXEAT_CONFIG, else CLI_CONFIG */

@@ -214,9 +214,23 @@ static bool asks_for_help(int argc, char **argv) {
     return argc > 1 && strcmp(argv[argc - 1], "--help") == 0;
 }
 
+/* Whose output is a text of another kind. */
+static bool is_plain(const struct command *c) {
+    static int (*const plain[])(const struct cli *cli, int argc, char **argv) = {
+        command_ca_export,         command_vault_init,    command_vault_rekey,
+        command_policy_registries, command_policy_import, command_policy_fmt,
+        command_policy_suggest,    command_completion};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (c->run == plain[i])
+            return true;
+    return false;
+}
+
 /* What is wrong with its arguments it says itself. What `run` ends with is another command's. */
 static int run_command(const struct command *c, const struct cli *cli, int argc, char **argv) {
-    int code = c->run(cli, argc, argv);
+    int code = cli->json && is_plain(c)
+                   ? cli_fail(EXIT_USAGE, "what this command prints is no JSON: do without --json")
+                   : c->run(cli, argc, argv);
     if (code == EXIT_USAGE && c->run != command_run)
         put_usage(stderr, c);
     return code;

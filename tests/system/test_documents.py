@@ -331,6 +331,20 @@ def exeat_1_has_every_command_and_option(_):
 
 
 @test
+def json_is_printed_or_refused(directory):
+    """By every command, as exeat(1) says; those that were given something wrong refuse it before they look at it."""
+    page = re.search(r"refuse it, with exit status 2:\n(.*?)^\.It ", read("docs", "man", "exeat.1"), re.M | re.S).group(1)
+    refusing = set(re.findall(r"^\.Cm ([a-z ]+?)(?: [,;.])?$", page, re.M))
+    assert len(refusing - {"run"}) == 8, refusing
+    for noun, verb in re.findall(r"^  (\S+)(?: ([a-z]+))? ", exeat("help").stdout, re.M):
+        name = (noun + " " + verb).strip()
+        if noun in ("exit", "run"):
+            continue
+        done = exeat("--config", directory + "/none", "--json", *name.split(), "x", "y", "--nonsense")
+        assert ("do without --json" in done.stdout) == (name in refusing) and (name not in refusing or done.returncode == 2), (name, done)
+
+
+@test
 def exeatd_8_has_every_option_of_the_usage(_):
     text = manual("exeatd.8").replace("Fl Fl ", "--")
     help_text = subprocess.run([os.path.join(os.path.dirname(EXEAT), "exeatd"), "--help"], stdout=subprocess.PIPE,

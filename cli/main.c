@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/environment_format.h"
 #include "cli/help.h"
+#include "policy/errors.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -122,6 +123,19 @@ void cli_print(FILE *to, const struct buf *b) {
 
 static bool is_noun(const char *word);
 
+/* noun NULL: it is one itself. */
+static int fail_unknown(const char *noun, const char *word) {
+    struct guess g = guess_of(view_str(word));
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!noun)
+            guess_offer(&g, view_str(commands[i].noun));
+        else if (strcmp(noun, commands[i].noun) == 0 && commands[i].verb)
+            guess_offer(&g, view_str(commands[i].verb));
+    return cli_fail(EXIT_USAGE, "there is no command '%s%s%s'%s `exeat help%s%s` lists them",
+                    noun ? noun : "", noun ? " " : "", word, *guess_text(&g) ? guess_text(&g) : ";",
+                    noun ? " " : "", noun ? noun : "");
+}
+
 static void put_exits(FILE *to, const char *noun) {
     if (noun && strcmp(noun, "run") == 0)
         fputs("\nexit status: the command's; 125 it was not run, 126 it cannot be executed, 127 it "
@@ -136,7 +150,7 @@ static void put_exits(FILE *to, const char *noun) {
 /* All, or those of one noun. */
 static int help(FILE *to, const char *noun) {
     if (noun && !is_noun(noun))
-        return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", noun);
+        return fail_unknown(NULL, noun);
     fputs("usage: exeat [--config FILE] [--json] COMMAND\n\n", to);
     for (size_t i = 0; i < N_COMMANDS; i++) {
         const struct command *c = &commands[i];
@@ -261,9 +275,8 @@ static int run(const struct cli *cli, int argc, char **argv) {
     if (is_noun(argv[0]) && argc == 1)
         return help(stderr, argv[0]);
     if (is_noun(argv[0]))
-        return cli_fail(EXIT_USAGE, "there is no command '%s %s'; `exeat help %s` lists them",
-                        argv[0], argv[1], argv[0]);
-    return cli_fail(EXIT_USAGE, "there is no command '%s'; `exeat help` lists them", argv[0]);
+        return fail_unknown(argv[0], argv[1]);
+    return fail_unknown(NULL, argv[0]);
 }
 
 int main(int argc, char **argv) {

@@ -1,6 +1,7 @@
 #include "cli/options.h"
 
 #include "cli/command.h"
+#include "policy/errors.h"
 
 #include <string.h>
 
@@ -14,11 +15,19 @@ static const struct option_spec *find(const struct option_spec *specs, const cha
     return NULL;
 }
 
+static void fail_unknown(const struct option_spec *specs, const char *argument) {
+    struct view rest = view_str(argument), name = view_cut(&rest, '=');
+    struct guess g = guess_of(name);
+    for (; specs->name; specs++)
+        guess_offer(&g, view_str(specs->name));
+    cli_fail(EXIT_USAGE, "there is no option %.*s here%s", VIEW_ARG(name), guess_text(&g));
+}
+
 /* How many arguments the option took, or -1. */
 static int take_option(int left, char **argv, const struct option_spec *specs) {
     const struct option_spec *o = find(specs, argv[0]);
     if (!o) {
-        cli_fail(EXIT_USAGE, "there is no option %s here", argv[0]);
+        fail_unknown(specs, argv[0]);
         return -1;
     }
     if (o->flag) {

@@ -28,7 +28,34 @@ struct differences {
     struct buf out;
 };
 
-static void put_side(struct buf *out, const char *when, const struct verdict *v) {
+static void put_budget(struct buf *out, const struct service *s) {
+    uint64_t most = service_splice_most(s);
+    if (most == UINT64_MAX)
+        buf_put_str(out, ", at most the limit splice-bytes each way");
+    else
+        buf_printf(out, ", at most %llu bytes each way", (unsigned long long)most);
+}
+
+/* ", while rate 10/m": of several of a layer one is enough. */
+static void put_limits(struct buf *out, const struct verdict *v) {
+    if (service_tls(v->service) == SERVICE_SPLICE)
+        put_budget(out, v->service);
+    if (v->n_grants == 0)
+        buf_put_str(out, ", without limits of its grant");
+    for (size_t i = 0; i < v->n_grants; i++) {
+        bool other = i > 0 && grant_layer(v->grants[i]) == grant_layer(v->grants[i - 1]);
+        struct position at = grant_position(v->grants[i]);
+        struct buf terms;
+        buf_init(&terms, 512);
+        grant_put_terms(v->grants[i], &terms);
+        buf_printf(out, "%s %.*s at %s:%u:%u", other ? " or while" : ", while",
+                   VIEW_ARG(buf_view(&terms)), at.file, at.line, at.column);
+        buf_free(&terms);
+    }
+}
+
+static void put_side(struct buf *out, const char *when, enum diff_kind kind,
+                     const struct verdict *v) {
     buf_printf(out, "    %s %s", when, v->allow ? "allowed" : "refused");
     if (v->allow && v->operation)
         buf_printf(out, " by '%.*s' of", VIEW_ARG(operation_name(v->operation)));
@@ -42,6 +69,8 @@ static void put_side(struct buf *out, const char *when, const struct verdict *v)
         buf_printf(out, " at %s:%u:%u", v->at.file, v->at.line, v->at.column);
     if (v->allow && verdict_credential(v).n > 0)
         buf_printf(out, ", credential %.*s", VIEW_ARG(verdict_credential(v)));
+    if (v->allow && (kind == DIFF_LAXER || kind == DIFF_STRICTER))
+        put_limits(out, v);
     buf_put_u8(out, '\n');
 }
 
@@ -49,8 +78,8 @@ static void put_text(struct buf *out, const struct diff_found *f) {
     buf_printf(out, "%s %.*s: %.*s %.*s", kinds[f->kind].mark, VIEW_ARG(f->sandbox),
                VIEW_ARG(f->method), VIEW_ARG(f->url));
     buf_printf(out, f->more.n > 0 ? " (%.*s)\n" : "%.*s\n", VIEW_ARG(f->more));
-    put_side(out, "was", &f->before);
-    put_side(out, "is", &f->after);
+    put_side(out, "was", f->kind, &f->before);
+    put_side(out, "is", f->kind, &f->after);
 }
 
 static void put_side_json(struct buf *out, const char *name, const struct verdict *v) {
@@ -62,6 +91,8 @@ static void put_side_json(struct buf *out, const char *name, const struct verdic
     if (v->allow && verdict_credential(v).n > 0)
         json_put_text(out, "credential", verdict_credential(v));
     policy_told_place(out, &v->at);
+    if (v->allow && v->n_grants > 0)
+        policy_told_grants(v, out);
     buf_put_u8(out, '}');
 }
 

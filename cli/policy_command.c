@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "cli/policy_told.h"
+#include "policy/errors.h"
 #include "policy/explain.h"
 #include "policy/media_type.h"
 #include "policy/trial.h"
@@ -127,6 +128,15 @@ static int take_header(struct question *q, const char *value) {
     return EXIT_YES;
 }
 
+static int fail_option(const char *name) {
+    static const char *const known[] = {"--policy", "--sandbox", "--with",
+                                        "--body",   "--type",    "--header"};
+    struct guess g = guess_of(view_str(name));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        guess_offer(&g, view_str(known[i]));
+    return cli_fail(EXIT_USAGE, "there is no option %s here%s", name, guess_text(&g));
+}
+
 static int take_option(struct question *q, const char *name, const char *value) {
     if (!value)
         return usage("an option without its value");
@@ -143,7 +153,7 @@ static int take_option(struct question *q, const char *name, const char *value) 
     else if (strcmp(name, "--header") == 0)
         return take_header(q, value);
     else
-        return cli_fail(EXIT_USAGE, "there is no option %s here", name);
+        return fail_option(name);
     return EXIT_YES;
 }
 
@@ -191,26 +201,6 @@ static void put_nearest_json(const struct nearest *n, struct buf *out) {
     buf_put_str(out, "]}");
 }
 
-static void put_grants_json(const struct verdict *v, struct buf *out) {
-    struct buf terms;
-    buf_init(&terms, 512);
-    buf_put_str(out, ",\"grants\":[");
-    for (size_t i = 0; i < v->n_grants; i++) {
-        struct position at = grant_position(v->grants[i]);
-        buf_reset(&terms);
-        grant_put_terms(v->grants[i], &terms);
-        buf_put_str(out, i ? ",{" : "{");
-        json_put_number(out, "layer", grant_layer(v->grants[i]));
-        json_put_text(out, "terms", buf_view(&terms));
-        if (grant_note(v->grants[i]).n)
-            json_put_text(out, "note", grant_note(v->grants[i]));
-        policy_told_place(out, &at);
-        buf_put_u8(out, '}');
-    }
-    buf_put_u8(out, ']');
-    buf_free(&terms);
-}
-
 static void put_verdict_json(const struct verdict *v, const struct nearest *nearest,
                              struct buf *out) {
     const struct reason_info *info = verdict_reason(v, v->reason);
@@ -228,7 +218,7 @@ static void put_verdict_json(const struct verdict *v, const struct nearest *near
     if (v->allow && v->observed != REASON_ALLOWED)
         json_put_text(out, "observed", view_str(reason_info(v->observed)->code));
     if (v->n_grants > 0)
-        put_grants_json(v, out);
+        policy_told_grants(v, out);
     if (info->hint && !v->allow)
         json_put_text(out, "hint", view_str(info->hint));
     if (nearest->operation)
@@ -360,7 +350,8 @@ static int choose_sandbox(struct question *q, const struct policy *p) {
     if (q->sandbox.n > 0)
         return EXIT_YES;
     if (n == 0)
-        return cli_fail(EXIT_USAGE, "%s declares no sandbox", q->policy);
+        return cli_fail(EXIT_USAGE, "%s declares no sandbox by name: --sandbox NAME is needed",
+                        q->policy);
     buf_init(&names, POLICY_OUTPUT_MAX);
     for (size_t i = 0; i < n; i++)
         buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));

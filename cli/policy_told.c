@@ -15,6 +15,26 @@ void policy_told_place(struct buf *out, const struct position *at) {
     }
 }
 
+void policy_told_grants(const struct verdict *v, struct buf *out) {
+    struct buf terms;
+    buf_init(&terms, 512);
+    buf_put_str(out, ",\"grants\":[");
+    for (size_t i = 0; i < v->n_grants; i++) {
+        struct position at = grant_position(v->grants[i]);
+        buf_reset(&terms);
+        grant_put_terms(v->grants[i], &terms);
+        buf_put_str(out, i ? ",{" : "{");
+        json_put_number(out, "layer", grant_layer(v->grants[i]));
+        json_put_text(out, "terms", buf_view(&terms));
+        if (grant_note(v->grants[i]).n)
+            json_put_text(out, "note", grant_note(v->grants[i]));
+        policy_told_place(out, &at);
+        buf_put_u8(out, '}');
+    }
+    buf_put_u8(out, ']');
+    buf_free(&terms);
+}
+
 void policy_told_errors(struct buf *out, const char *member, const struct policy_errors *errors) {
     buf_printf(out, ",\"%s\":[", member);
     for (size_t i = 0; i < errors->n; i++) {

@@ -26,6 +26,8 @@ int policy_told_refuse(const struct cli *cli, const struct policy_errors *errors
                        const char *path);
 /* `,"member":[...]`: place and text of each. */
 void policy_told_errors(struct buf *out, const char *member, const struct policy_errors *errors);
+/* `,"grants":[...]`: those with limits that an allowed request goes by. */
+void policy_told_grants(const struct verdict *v, struct buf *out);
 /* "file", "line" and "column" of an object, as far as they are known. */
 void policy_told_place(struct buf *out, const struct position *at);
 

@@ -9,6 +9,7 @@
 #include "cli/run_options.h"
 #include "cli/run_private.h"
 #include "cli/run_public.h"
+#include "policy/errors.h"
 #include "run/host_sockets.h"
 #include "run/launch.h"
 #include "run/refusal.h"
@@ -59,16 +60,26 @@ static int find_policy(struct run_options *o, const char *not_attached) {
                    not_attached, example);
 }
 
+static void put_sandboxes(const struct policy *p, struct buf *out) {
+    for (size_t i = 0; i < policy_sandboxes(p) && buf_ok(out); i++)
+        buf_printf(out, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));
+}
+
 static int say_sandboxes(const struct policy *p, const struct run_options *o) {
     enum { TOLD_MAX = 1024 };
     size_t n = policy_sandboxes(p);
+    struct guess g = guess_of(view_str(o->sandbox ? o->sandbox : ""));
     struct buf names;
     buf_init(&names, TOLD_MAX);
-    for (size_t i = 0; i < n && buf_ok(&names); i++)
-        buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(policy_sandbox_at(p, i)));
-    if (o->sandbox)
-        run_say("%s has no sandbox %s, only: %.*s", o->policy, o->sandbox,
-                VIEW_ARG(buf_view(&names)));
+    put_sandboxes(p, &names);
+    guess_offer_sandboxes(&g, p);
+    if (n == 0)
+        run_say("%s declares no sandbox by name: add `sandbox NAME { grant SERVICE OPERATION }` to "
+                "it, or name with --sandbox one that a block with a star stands for",
+                o->policy);
+    else if (o->sandbox)
+        run_say("%s has no sandbox %s%s%s only: %.*s", o->policy, o->sandbox, guess_text(&g),
+                *guess_text(&g) ? " It has" : ",", VIEW_ARG(buf_view(&names)));
     else
         run_say("%s has %zu sandboxes: --sandbox NAME says which one is meant: %.*s", o->policy, n,
                 VIEW_ARG(buf_view(&names)));

@@ -380,8 +380,7 @@ void config_check_names(struct view names, struct position at, const struct poli
         if (policy_has_sandbox(p, name))
             continue;
         struct guess g = guess_of(name);
-        for (size_t i = 0; i < policy_sandboxes(p); i++)
-            guess_offer(&g, policy_sandbox_at(p, i));
+        guess_offer_sandboxes(&g, p);
         errors_add(errors, at, "the policy has no sandbox '%.*s'%s", VIEW_ARG(name),
                    guess_text(&g));
     }

@@ -142,6 +142,11 @@ void guess_offer(struct guess *g, struct view known) {
     }
 }
 
+void guess_offer_sandboxes(struct guess *g, const struct policy *p) {
+    for (size_t i = 0; i < policy_sandboxes(p); i++)
+        guess_offer(g, policy_sandbox_at(p, i));
+}
+
 const char *guess_text(struct guess *g) {
     size_t allowed = g->word.n < 5 ? 1 : 1 + g->word.n / 4;
     g->text[0] = '\0';

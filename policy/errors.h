@@ -46,6 +46,7 @@ struct guess {
 
 struct guess guess_of(struct view word);
 void guess_offer(struct guess *g, struct view known);
+void guess_offer_sandboxes(struct guess *g, const struct policy *p);
 /* ", did you mean 'x'?" or "" when nothing offered was near. Valid as long as g. */
 const char *guess_text(struct guess *g);
 

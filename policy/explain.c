@@ -22,6 +22,7 @@ bool nearest_fails_only(const struct nearest *n, unsigned clauses) {
 }
 
 struct question {
+    const struct policy *p;
     const struct request_facts *f;
     const struct who *who; /* NULL: nobody has this name */
     struct host_facts host;
@@ -260,9 +261,11 @@ static void explain_conditions(const struct question *q, const struct rule *r,
 static void explain_rest(const struct question *q, const struct rule *r, const struct verdict *v,
                          struct nearest *out) {
     const struct reason_info *info = verdict_reason(v, v->reason);
+    struct guess g = guess_of(q->f->sandbox);
+    guess_offer_sandboxes(&g, q->p);
     if (!q->who)
-        fail(out, CLAUSE_GRANT, (struct position){NULL, 0, 0}, "there is no sandbox '%.*s'",
-             WORD_ARG(q->f->sandbox));
+        fail(out, CLAUSE_GRANT, (struct position){NULL, 0, 0}, "there is no sandbox '%.*s'%s",
+             WORD_ARG(q->f->sandbox), guess_text(&g));
     else if (!out->granted)
         fail(out, CLAUSE_GRANT, r->operation->at, "'%.*s' of '%.*s' is not granted to '%.*s'",
              VIEW_ARG(r->operation->name), VIEW_ARG(r->service->name), WORD_ARG(q->f->sandbox));
@@ -274,7 +277,7 @@ void policy_explain_who(const struct policy *p, const struct who *who,
                         const struct request_facts *f, const struct verdict *v,
                         struct nearest *out) {
     struct who found;
-    struct question q = {.f = f, .who = who, .host = host_facts_of(f->authority)};
+    struct question q = {.p = p, .f = f, .who = who, .host = host_facts_of(f->authority)};
     if (!who && who_find(p, f->sandbox, &found))
         q.who = &found;
     *out = (struct nearest){.n_failures = 0};

@@ -403,6 +403,47 @@ def diff_tells_what_is_newly_allowed_by_an_example_and_exits_with_one(place):
 
 
 @test
+def diff_shows_the_limits_that_differ(place):
+    place.write("a", DEMO.replace("grant demo-api read", "grant demo-api read uses 5 rate 10/m"))
+    place.write("b", DEMO.replace("grant demo-api read", "grant demo-api read uses 5"))
+    place.write("c", DEMO)
+    for old, new, was, now in (("a", "b", ", while uses 5 rate 10/m at a:12:11", ", while uses 5 at b:12:11"),
+                               ("b", "c", ", while uses 5 at b:12:11", ", without limits of its grant"),
+                               ("c", "a", ", without limits of its grant", ", while uses 5 rate 10/m at a:12:11")):
+        code, out, _ = place.policy("diff", old, new)
+        assert code == (YES if new == "a" else NO), (code, out)
+        rows = [line for line in out.splitlines() if line.startswith("    was ") or line.startswith("    is ")]
+        assert rows and all(line.endswith(was if line.startswith("    was ") else now) for line in rows), rows
+    told = json.loads(place.policy("diff", "--json", "a", "b")[1])["differences"][0]
+    assert (told["before"]["grants"][0]["terms"], told["after"]["grants"][0]["terms"]) == ("uses 5 rate 10/m", "uses 5"), told
+    place.write("s", "service t { host t.example.com; tls splice at most 1M }\nsandbox w { grant t all }\n")
+    place.write("t", "service t { host t.example.com; tls splice at most 2M }\nsandbox w { grant t all }\n")
+    out = place.policy("diff", "s", "t")[1]
+    assert ", at most 1048576 bytes each way, " in out and ", at most 2097152 bytes each way, " in out, out
+
+
+@test
+def a_name_that_was_misspelled_is_answered_with_the_nearest(place):
+    place.write("p", DEMO)
+    for words, said in ((["polcy"], "there is no command 'polcy', did you mean 'policy'? `exeat help` lists them"),
+                        (["frobnicate"], "there is no command 'frobnicate'; `exeat help` lists them"),
+                        (["sandbox", "lst"], "there is no command 'sandbox lst', did you mean 'list'? `exeat help sandbox` lists them"),
+                        (["help", "lgo"], "there is no command 'lgo', did you mean 'log'? `exeat help` lists them"),
+                        (["log", "--sandbx=w"], "there is no option --sandbx here, did you mean '--sandbox'?"),
+                        (["run", "--policy", "p", "--sandbox", "workr-1", "--", "true"],
+                         "run: p has no sandbox workr-1, did you mean 'worker-1'? It has only: worker-1"),
+                        (["run", "--policy", place.write("none", DEMO.split("sandbox")[0]), "--", "true"],
+                         "run: none declares no sandbox by name: add `sandbox NAME { grant SERVICE OPERATION }` to it, or name with "
+                         "--sandbox one that a block with a star stands for")):
+        done = subprocess.run([EXEAT, *words], cwd=place.directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        first = done.stderr.splitlines()[0].replace(os.path.realpath(place.directory) + "/", "").replace(place.directory + "/", "")
+        assert done.returncode != 0 and first == "exeat: " + said, (words, done)
+    out = place.policy("explain", "--policy", "p", "--sandbox", "workr-1", "GET", "https://api.example.com/v1/items")[1]
+    assert "  fails: grant: there is no sandbox 'workr-1', did you mean 'worker-1'?\n" in out, out
+
+
+@test
 def diff_says_when_it_could_not_compare_all(place):
     place.write("p", DEMO.replace("limit body 64K", "operation zq9 { GET /zq9 }"))
     place.write("q", DEMO.replace("limit body 64K", "operation zq9 { GET /zq9 }; limit body 5"))
@@ -438,8 +479,8 @@ def what_is_wrong_with_a_command_line_or_a_file_comes_with_the_remedy(place):
     for words, code, said in (
             (("diff", "p"), USAGE, "exeat: an argument is missing\nusage: exeat policy diff OLD NEW\n"),
             (("check", "p", "more"), USAGE, "exeat: there is an argument too many: more\nusage: exeat policy check FILE\n"),
-            (("chek", "p"), USAGE, "exeat: there is no command 'policy chek'; `exeat help policy` lists them\n"),
-            (("explain", "--boddy", "x", "GET", "/"), USAGE, "exeat: there is no option --boddy here\nusage: exeat policy explain "),
+            (("chek", "p"), USAGE, "exeat: there is no command 'policy chek', did you mean 'check'? `exeat help policy` lists them\n"),
+            (("explain", "--boddy", "x", "GET", "/"), USAGE, "exeat: there is no option --boddy here, did you mean '--body'?\nusage: exeat policy explain "),
             (("fmt", "--check", "p"), NO, "exeat: p is not formatted; `exeat policy fmt --write p` does it\n"),
             (("import", "openapi", "api.yaml"), NO, "exeat: api.yaml: this is no JSON; a description in YAML must be converted before\n"),
             (("check", "j"), INVALID, "j:1:1: 'services' is no member of this\n"),

@@ -31,7 +31,7 @@ void custody_open(struct custody *c, struct view key_text) {
     c->vault = NULL;
     take_key_text(c, key_text);
     if (c->kek && vault_open(c->directory, c->kek, &c->vault, c->why) == 0)
-        log_info("vault: open, %zu secrets, %zu sandboxes, state %llu",
+        log_info("vault: open (secrets: %zu, sandboxes: %zu, state %llu)",
                  vault_inventory(c->vault)->n_secrets, vault_inventory(c->vault)->n_sandboxes,
                  (unsigned long long)vault_counter(c->vault));
     else

@@ -86,7 +86,10 @@ static int connect_to(const char *path, int *out) {
     if (errno == ENAMETOOLONG)
         return cli_fail(EXIT_INVALID, "%s: the path is too long for a socket", path);
     if (errno == EACCES || errno == EPERM)
-        return cli_fail(EXIT_PERMISSION, "%s: %s", path, strerror(errno));
+        return cli_fail(EXIT_PERMISSION,
+                        "%s: %s; besides root those may use it whom `control { uid N }` in the "
+                        "configuration names (you are uid %u)",
+                        path, strerror(errno), geteuid());
     return cli_fail(EXIT_UNREACHABLE, "the daemon is not reachable at %s: %s", path,
                     strerror(errno));
 }

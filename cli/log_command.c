@@ -25,7 +25,12 @@ enum { FILES_MAX = 64, FOLLOW_MS = 200, FOLLOW_BACK = 64 * 1024 };
 static int fail(const char *path, int result) {
     if (result == ERR_MISSING)
         return cli_fail(EXIT_UNSEEN, "%s: there is no audit trail", path);
-    return cli_unread(path, result);
+    int code = cli_unread(path, result);
+    if (code == EXIT_PERMISSION)
+        fputs("exeat: note: root and the user of the daemon's audit can read it: `sudo -u "
+              "exeat-audit exeat log ...`\n",
+              stderr);
+    return code;
 }
 
 /* The log's directory: given, or that of the configuration. path holds 4096 bytes. */
@@ -425,7 +430,7 @@ int command_log_head(const struct cli *cli, int argc, char **argv) {
     buf_init(&head, CHANNEL_BODY_MAX);
     code = client_ask(cli, CONTROL_HEAD, (struct view){NULL, 0}, -1, &head, NULL);
     if (code == EXIT_YES)
-        cli_print(stdout, &head);
+        printf("%.*s\n", VIEW_ARG(buf_view(&head)));
     else if (code == EXIT_UNREACHABLE)
         code = show_last_head(cli, NULL);
     buf_free(&head);

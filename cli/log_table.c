@@ -149,7 +149,10 @@ static void print_where(FILE *out, const struct row *r) {
     fprintf(out, "%.*s", VIEW_ARG(host.n ? host : value_of_row(r, "meant")));
     if (!plain && port.n && host.n)
         fprintf(out, ":%.*s", VIEW_ARG(port));
-    fprintf(out, "%.*s%s\n", VIEW_ARG(path), value_of_row(r, "unenforced").n ? "  UNENFORCED" : "");
+    fprintf(out, "%.*s", VIEW_ARG(path));
+    if (view_equal(value_of_row(r, "reason"), VIEW("address_not_allowed")))
+        fprintf(out, "  at %.*s", VIEW_ARG(value_of_row(r, "address")));
+    fprintf(out, "%s\n", value_of_row(r, "unenforced").n ? "  UNENFORCED" : "");
 }
 
 static void print_event(FILE *out, const struct row *r) {

@@ -278,7 +278,10 @@ int nft_check(bool json, const struct nft_rules *rules, struct view listing,
     const json_t *all = json_object_get(root, "nftables");
     if (!json_is_array(all)) {
         json_decref(root);
-        return cli_fail(EXIT_UNSEEN, "this is no output of `nft -j list ruleset`");
+        return cli_fail(
+            EXIT_UNSEEN,
+            "this is not what is loaded, as `nft -j list ruleset` prints it in JSON (and "
+            "`exeat nft print` does not: it prints what is to be loaded)");
     }
     buf_init(&f.text, OUTPUT_MAX);
     if (f.json)

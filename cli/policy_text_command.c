@@ -143,6 +143,8 @@ int command_policy_lint(const struct cli *cli, int argc, char **argv) {
     policy_lint(p, (uint64_t)time(NULL), put_finding, &all);
     if (cli->json)
         buf_put_str(&all.out, "]}\n");
+    else if (all.n == 0)
+        buf_printf(&all.out, "%s: nothing suspicious\n", path);
     cli_print(stdout, &all.out);
     buf_free(&all.out);
     policy_free(p);

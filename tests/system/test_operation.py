@@ -391,6 +391,7 @@ def the_log_verifies_with_a_head_that_was_kept(place):
 
 def a_head_is_signed_when_it_is_asked_for(place):
     first = json.loads(place.exeat("log", "head"))
+    assert place.last.stdout.endswith(b"}\n") and place.last.stdout.count(b"\n") == 1, place.last
     answer = ask(place, "GET /v1/items/7/share")
     second = json.loads(place.exeat("log", "head"))
     record = place.record(answer.record)
@@ -506,7 +507,10 @@ def exit_codes_are_those_of_the_manual(place):
     if os.getuid() == 0:
         done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "status"],
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, user=65534, group=65534, extra_groups=[])
-        assert done.returncode == 5, done
+        assert done.returncode == 5 and b"`control { uid N }`" in done.stderr and b"you are uid 65534" in done.stderr, done
+        done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), "log"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, user=65534, group=65534, extra_groups=[])
+        assert done.returncode == 5 and b"`sudo -u exeat-audit exeat log" in done.stderr, done
 
 
 def what_cannot_be_read_is_6_or_5_whatever_was_to_be_done_with_it(place):

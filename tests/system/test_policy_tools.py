@@ -165,7 +165,7 @@ TIDY = DEMO.replace("grant demo-api read", "grant demo-api all")
 @test
 def lint_finds_nothing_in_a_tidy_policy(place):
     assert findings(place, TIDY) == []
-    assert place.policy("lint", "p") == (YES, "", "")
+    assert place.policy("lint", "p") == (YES, "p: nothing suspicious\n", "")
 
 
 @test

@@ -236,6 +236,20 @@ static void denied_are_events_of_refusals_as_well_and_credentials_several(void *
     }
 }
 
+static void a_refused_address_is_shown(void **state) {
+    static const char line[] =
+        T(1) ",\"kind\":\"decision\",\"verdict\":\"deny\",\"reason\":\"address_not_allowed\","
+             "\"host\":\"db.test\",\"path\":\"/\",\"address\":\"192.0.2.7\"}";
+    struct printed p;
+    (void)state;
+    begin(&p, NULL, false, false);
+    put(&p, line, 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    assert_non_null(strstr(p.text, "db.test/  at 192.0.2.7\n"));
+    end(&p);
+}
+
 static void of_an_allowed_request_the_end_tells_the_reason(void **state) {
     struct log_filter cut = {.reason = "cut"}, allowed = {.reason = "allowed"};
     struct printed p;
@@ -446,6 +460,7 @@ int main(void) {
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),
         cmocka_unit_test(denied_are_events_of_refusals_as_well_and_credentials_several),
+        cmocka_unit_test(a_refused_address_is_shown),
         cmocka_unit_test(of_an_allowed_request_the_end_tells_the_reason),
         cmocka_unit_test(as_lines_records_stay_as_they_are_and_outcomes_come_with_their_decisions),
         cmocka_unit_test(a_record_is_printed_whole_with_how_it_ended),

@@ -44,6 +44,8 @@ int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2,
  * EXIT_UNSEEN. result: ERR_SYSTEM (errno says why), ERR_LIMIT, or what else the reading came to.
  */
 int cli_unread(const char *path, int result);
+/* The same of a word that is no reason's code. */
+int cli_fail_reason(int code, const char *word);
 /* Prints what is in the buffer, which may be empty. */
 void cli_print(FILE *to, const struct buf *b);
 

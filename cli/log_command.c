@@ -173,8 +173,7 @@ static int check_options(const struct log_filter *f, const char *dir, bool follo
     if (n > 0 && (followed || dir))
         return cli_fail(EXIT_USAGE, "--follow and --dir read a whole trail, not a file");
     if (f->reason && reason_find(view_str(f->reason), &known) != 0)
-        return cli_fail(EXIT_USAGE, "there is no reason '%s': `exeat reasons` lists them",
-                        f->reason);
+        return cli_fail_reason(EXIT_USAGE, f->reason);
     return EXIT_YES;
 }
 

@@ -2,7 +2,7 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "policy/reason.h"
+#include "policy/errors.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,6 +44,14 @@ static void put_plain(const struct reason_info *info, struct buf *out) {
     buf_printf(out, "\n    %s.\n    %s\n", info->title, info->hint);
 }
 
+int cli_fail_reason(int code, const char *word) {
+    struct guess g = guess_of(view_str(word));
+    for (enum reason r = 0; r < REASON_COUNT; r++)
+        guess_offer(&g, view_str(reason_info(r)->code));
+    return cli_fail(code, "there is no reason '%s'%s `exeat reasons` lists them", word,
+                    *guess_text(&g) ? guess_text(&g) : ":");
+}
+
 int command_reasons(const struct cli *cli, int argc, char **argv) {
     static const struct option_spec no_options[] = {{NULL, NULL, NULL}};
     const char *wanted;
@@ -53,7 +61,7 @@ int command_reasons(const struct cli *cli, int argc, char **argv) {
     if (code != EXIT_YES)
         return code;
     if (n == 1 && reason_find(view_str(wanted), &first) != 0)
-        return cli_fail(EXIT_NO, "there is no reason '%s': `exeat reasons` lists them", wanted);
+        return cli_fail_reason(EXIT_NO, wanted);
     if (n == 1)
         end = first + 1;
     bool plain = n == 1 || isatty(STDOUT_FILENO);

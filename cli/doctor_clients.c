@@ -1,6 +1,7 @@
 #include "base/digest.h"
 #include "base/loop.h"
 #include "cli/doctor.h"
+#include "cli/doctor_why.h"
 #include "policy/echo.h"
 
 #include <errno.h>
@@ -248,21 +249,13 @@ static bool is_answer(struct view out, const struct run *r) {
            has_text(out, strrchr(r->url, '/'));
 }
 
-/* The last line that has something in it: most clients say there why. */
-static struct view last_line(struct view out) {
-    struct view best = VIEW("it printed nothing");
-    while (out.n > 0) {
-        struct view each = view_trim(view_cut(&out, '\n'));
-        best = each.n > 0 ? each : best;
-    }
-    return best;
-}
-
 /* An answer that came by another way than was meant is no proof of this one. */
-static struct view find_why(struct view out, const struct run *r) {
-    return has_text(out, strrchr(r->url, '/')) && has_text(out, "\"echo\":\"exeat\"")
-               ? VIEW("it reached exeat by another way: it does not read this environment")
-               : last_line(out);
+static void find_why(struct view out, const struct run *r, char *why, size_t size) {
+    struct view line = doctor_why(out);
+    if (has_text(out, strrchr(r->url, '/')) && has_text(out, "\"echo\":\"exeat\""))
+        line = VIEW("it reached exeat by another way: it does not read this environment");
+    snprintf(why, size, "%s%.*s",
+             doctor_why_is_trust(line) ? "exeat's CA is not trusted there: " : "", VIEW_ARG(line));
 }
 
 static void try_client(struct doctor *d, const struct client *c, enum way way,
@@ -278,7 +271,7 @@ static void try_client(struct doctor *d, const struct client *c, enum way way,
     bool works = run(&r, &out);
     works = works && (c->mark ? has_text(buf_view(&out), c->mark) : is_answer(buf_view(&out), &r));
     if (!works)
-        snprintf(why, sizeof why, "%.*s", VIEW_ARG(find_why(buf_view(&out), &r)));
+        find_why(buf_view(&out), &r, why, sizeof why);
     snprintf(fix, sizeof fix, "what it reads: %s (docs/clients.md)", c->fix);
     doctor_add(d, &(struct doctor_row){"client", c->name, way_name(way), works ? "works" : "fails",
                                        why, works ? NULL : fix});

@@ -18,9 +18,8 @@ enum { WAIT_MS = 1000, TARGETS_MAX = 16, ROWS_MAX = 4 << 20, PATHS_MAX = 1 << 20
 
 /* ---- rows ---- */
 
-void doctor_add(struct doctor *d, const struct doctor_row *r) {
-    struct buf *b = &d->rows;
-    buf_put_str(b, buf_len(b) > 1 ? ",{" : "{");
+static void put_row(const struct doctor_row *r, struct buf *b) {
+    buf_put_str(b, "{");
     json_put_text(b, "part", view_str(r->part));
     json_put_text(b, "name", view_str(r->name));
     json_put_text(b, "what", view_str(r->what));
@@ -29,7 +28,20 @@ void doctor_add(struct doctor *d, const struct doctor_row *r) {
     if (r->fix)
         json_put_text(b, "fix", view_str(r->fix));
     buf_put_str(b, "}");
-    d->failed += strcmp(r->verdict, "fails") == 0;
+}
+
+bool doctor_add(struct doctor *d, const struct doctor_row *r) {
+    struct buf row;
+    buf_init(&row, ROWS_MAX);
+    put_row(r, &row);
+    bool is_new = view_search(buf_view(&d->rows), buf_view(&row)) == buf_len(&d->rows);
+    if (is_new) {
+        buf_put_str(&d->rows, buf_len(&d->rows) > 1 ? "," : "");
+        buf_put(&d->rows, buf_view(&row));
+        d->failed += strcmp(r->verdict, "fails") == 0;
+    }
+    buf_free(&row);
+    return is_new;
 }
 
 void doctor_tell(void *doctor, const struct finding *f) {
@@ -37,12 +49,13 @@ void doctor_tell(void *doctor, const struct finding *f) {
         [PROBE_CONTAINED] = "contained", [PROBE_ESCAPED] = "escaped", [PROBE_UNSURE] = "unsure"};
     struct doctor *d = doctor;
     bool out = f->verdict == PROBE_ESCAPED;
+    const char *verdict = out && !d->in_sandbox ? "open" : words[f->verdict];
+    if (!doctor_add(
+            d, &(struct doctor_row){"containment", f->probe, f->what, verdict, f->why, f->fix}))
+        return;
     d->escaped += out && d->in_sandbox;
     d->open += out && !d->in_sandbox;
     d->unsure += f->verdict == PROBE_UNSURE;
-    doctor_add(d, &(struct doctor_row){"containment", f->probe, f->what,
-                                       out && !d->in_sandbox ? "open" : words[f->verdict], f->why,
-                                       f->fix});
 }
 
 /* ---- where to ---- */

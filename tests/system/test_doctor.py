@@ -25,6 +25,8 @@ class Findings:
         assert done.returncode in (0, 1, 6), (done.returncode, done.stderr)
         self.all = json.loads(done.stdout)
         self.rows, self.code, self.stderr = self.all["rows"], done.returncode, done.stderr
+        twice = [row for i, row in enumerate(self.rows) if row in self.rows[:i]]
+        assert not twice, twice
 
     def of(self, part, name=None, what=""):
         return [r for r in self.rows if r["part"] == part and name in (None, r["name"]) and r["what"].startswith(what)]
@@ -83,6 +85,7 @@ def the_table_says_the_same_and_a_client_that_fails_gets_its_fix(t):
     text = done.stdout.decode()
     assert done.returncode == 0 and "containment  tcp" in text, (done.returncode, text, done.stderr)
     failed = [line for line in text.splitlines() if line.startswith("client") and " curl " in line and " fails " in line]
+    assert all("exeat's CA is not trusted there: curl: (" in line for line in failed), failed
     assert failed and "\ncurl environment, curl socks5, curl transparent: what it reads: CURL_CA_BUNDLE" in text, text
 
 

@@ -136,7 +136,7 @@ static void put_summary(struct buf *out, const struct diff_result *r) {
             buf_printf(out, "%s%s: %zu", between, kinds[i].title, r->found[i]);
             between = ", ";
         }
-    buf_printf(out, "; by %zu requests put to both\n", r->requests);
+    buf_printf(out, "; by %zu request%s put to both\n", r->requests, r->requests == 1 ? "" : "s");
     if (!r->whole)
         buf_printf(out, "this is not all there may be: %s\n", r->why);
 }

@@ -203,6 +203,7 @@ void policy_file_errors(const struct policy_errors *errors, struct view text, co
         errors_show(&errors->at[i], main_file ? text : buf_view(&other), out);
     }
     if (errors->total > errors->n)
-        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
+        buf_printf(out, "and %zu more error%s\n", errors->total - errors->n,
+                   errors->total - errors->n == 1 ? "" : "s");
     buf_free(&other);
 }

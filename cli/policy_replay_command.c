@@ -122,11 +122,12 @@ static void put_end(struct replay *r) {
     }
     buf_printf(
         &r->out,
-        "newly allowed: %zu, newly refused: %zu, of %zu requests\n"
+        "newly allowed: %zu, newly refused: %zu, of %zu request%s\n"
         "%zu were allowed and now hang on conditions: a record tells no values of the query, "
         "fields or body\n"
-        "%zu records left out: cut off, without a path, or refused for what no policy decides\n",
-        r->allowed, r->denied, r->replayed, r->unsure, r->left_out);
+        "%zu record%s left out: cut off, without a path, or refused for what no policy decides\n",
+        r->allowed, r->denied, r->replayed, r->replayed == 1 ? "" : "s", r->unsure, r->left_out,
+        r->left_out == 1 ? "" : "s");
 }
 
 int command_policy_replay(const struct cli *cli, int argc, char **argv) {

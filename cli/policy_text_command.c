@@ -176,7 +176,8 @@ static int test(const struct cli *cli, const struct policy *p, const char *path,
     } else {
         for (size_t i = 0; i < errors.n; i++)
             errors_show(&errors.at[i], text, &out);
-        buf_printf(&out, "%s: %zu expectations, %zu failed\n", path, n, errors.total);
+        buf_printf(&out, "%s: %zu expectation%s, %zu failed\n", path, n, n == 1 ? "" : "s",
+                   errors.total);
     }
     cli_print(stdout, &out);
     buf_free(&out);

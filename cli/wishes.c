@@ -200,12 +200,13 @@ static void put_list(const struct wish_list *l, const char *heading, struct buf 
 void wishes_put_notes(const struct wishes *w, struct buf *out) {
     if (w->left_out > 0)
         buf_printf(out,
-                   "# %zu refusals left out: not for want of a rule, or not to be said exactly\n",
-                   w->left_out);
+                   "# %zu refusal%s left out: not for want of a rule, or not to be said exactly\n",
+                   w->left_out, w->left_out == 1 ? "" : "s");
     if (w->crowded_out > 0)
         buf_printf(
-            out, "# %zu later refusals left out: a policy has no room for so many different ones\n",
-            w->crowded_out);
+            out,
+            "# %zu later refusal%s left out: a policy has no room for so many different ones\n",
+            w->crowded_out, w->crowded_out == 1 ? "" : "s");
     put_list(&w->refused, "# No rule is made of these:\n", out);
     put_list(&w->closed,
              "# Refused at addresses that are not public. No rule is made of these: a `range` for "

@@ -36,7 +36,8 @@ void load_errors(const struct policy_errors *errors, struct view text, struct bu
     for (size_t i = 0; i < errors->n; i++)
         errors_show(&errors->at[i], text, out);
     if (errors->total > errors->n)
-        buf_printf(out, "and %zu more errors\n", errors->total - errors->n);
+        buf_printf(out, "and %zu more error%s\n", errors->total - errors->n,
+                   errors->total - errors->n == 1 ? "" : "s");
 }
 
 /* The text stays with the caller, for errors that are met later. */

@@ -475,7 +475,8 @@ static void record_refused(struct parent *p, struct view text) {
     }
     int n = snprintf(detail, sizeof detail, "%.*s", VIEW_ARG(view_head(first, 400)));
     if (more > 0)
-        snprintf(detail + n, sizeof detail - (size_t)n, " (and %zu more lines)", more);
+        snprintf(detail + n, sizeof detail - (size_t)n, " (and %zu more line%s)", more,
+                 more == 1 ? "" : "s");
     record_event(p, "reload_refused", detail);
 }
 

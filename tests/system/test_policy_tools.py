@@ -217,6 +217,8 @@ def test_tells_what_was_decided_instead_and_where(place):
     place.write("t", "# what worker-1 may\nexpect allow as worker-1 GET https://api.example.com/v1/items/7\n"
                 "expect deny as worker-1 POST https://api.example.com/v1/items reason operation_not_granted\n")
     assert place.policy("test", "--policy", "p", "t") == (YES, "t: 2 expectations, 0 failed\n", "")
+    place.write("one", "expect allow as worker-1 GET https://api.example.com/v1/items/7\n")
+    assert place.policy("test", "--policy", "p", "one") == (YES, "one: 1 expectation, 0 failed\n", "")
     place.write("t", "expect deny as worker-1 GET https://api.example.com/v1/items/7\n"
                 "expect allow as worker-1 GET https://api.example.com/v1/items/7/share\n"
                 "expect deny as worker-1 with none GET https://api.example.com/v1/items reason never\n")

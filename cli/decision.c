@@ -45,6 +45,7 @@ bool decision_read(struct view line, struct decision *d) {
     d->path = member(d, line, "path");
     d->query = member(d, line, "query");
     d->address = member(d, line, "address");
+    d->rule = member(d, line, "rule");
     port = member(d, line, "port");
     d->bare = named || d->method.n == 0 || view_equal(d->method, VIEW("CONNECT"));
     d->lent = json_member(line, "credential", &raw);

@@ -19,7 +19,7 @@ enum { DECISION_LOGS_MAX = 64 };
 /* What one decision of the audit trail says of its request. */
 struct decision {
     struct buf memory; /* what the views point into */
-    struct view id, verdict, reason, sandbox, method, scheme, host, path, query, address;
+    struct view id, verdict, reason, sandbox, method, scheme, host, path, query, address, rule;
     bool bare;          /* only a name, or a connection before there was a request */
     bool lent, foreign; /* a credential was lent; one that was not ours was seen */
     struct authority authority;

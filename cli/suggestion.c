@@ -243,6 +243,20 @@ static int refuse_by_conditions(struct suggestion *s, struct wish *w, const stru
     return err;
 }
 
+/* By the record alone, where no policy tells of them. */
+static int find_fate_alone(struct suggestion *s, struct wish *w, enum fate *fate) {
+    struct buf why;
+    if (w->condition.n == 0)
+        return 0;
+    *fate = FATE_TAKEN;
+    buf_init(&why, 1024);
+    buf_printf(&why, "refused by a condition of the policy in use then (%.*s)",
+               VIEW_ARG(view_head(w->condition, 512)));
+    int err = wish_refuse(&s->asked, w, buf_view(&why));
+    buf_free(&why);
+    return err;
+}
+
 /* Words that let such paths pass would let them pass for all of the service's operations. */
 static bool wants_path_words(const struct wish *w) {
     return holds(w->path, "%2F") || has_parameters(w->path);
@@ -290,7 +304,7 @@ int suggestion_sort(struct suggestion *s) {
     for (; w && err == 0; w = next) {
         enum fate fate = FATE_RULE;
         next = w->next;
-        err = s->policy ? find_fate(s, w, &fate) : 0;
+        err = s->policy ? find_fate(s, w, &fate) : find_fate_alone(s, w, &fate);
         fate = take_closed(s, w, fate);
         s->settled += fate == FATE_SETTLED;
         s->asked.left_out += fate == FATE_LEFT_OUT;

@@ -109,6 +109,7 @@ static void keep(struct wishes *all, struct wish_list *l, const struct wish *new
     w->method = copy(all, new->method);
     w->path = copy(all, new->path);
     w->address = copy(all, new->address);
+    w->condition = copy(all, new->condition);
     wish_list_add(l, w);
 }
 
@@ -153,6 +154,8 @@ void wishes_line(void *ctx, struct view line) {
               : decision_is_doctors_datagram(line))
         return;
     wish.address = (struct view){NULL, 0};
+    if (known && d->why == REASON_OPERATION_NOT_ALLOWED)
+        wish.condition = d->rule;
     if (known && decision_is_request(d) && wish_is_reason(allowed ? d->observed : d->why) &&
         can_be_said(d))
         keep(all, &all->requests, &wish);

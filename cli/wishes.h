@@ -21,6 +21,7 @@ struct wish {
     bool tls;
     struct view sandbox, method, path; /* path empty: there was no request yet */
     struct view address;               /* where a name was found that is not public; else empty */
+    struct view condition;             /* the place of one that refused it; else empty */
     /* Where its rule goes: */
     const struct service *service; /* of the policy; NULL: one of its own */
     struct view operation;         /* that is only to be granted; empty: a new one */

@@ -776,6 +776,11 @@ def suggest_does_not_widen_what_a_condition_refused(place):
     assert err == ("# No rule is made of these:\n"
                    "#     w: POST https://api.example.com/v1/items: refused by the conditions of 'add' (p:6:21)\n"
                    "#     v: POST https://api.example.com/v1/items: refused by the conditions of 'add' (p:6:21), which is not granted\n"), err
+    # By itself, from what the record says of it: only a condition is the place of such a refusal.
+    place.write("log", log.replace('"reason"', '"rule":"p:6:38","reason"') + wish("PUT", "https://api.example.com/v1/items", "w", "operation_not_allowed"))
+    code, out, err = place.policy("suggest", "log")
+    assert code == YES and 'PUT "/v1/items"' in out and "POST \"" not in out and err == "", (code, out, err)
+    assert "#     w: POST https://api.example.com/v1/items: refused by a condition of the policy in use then (p:6:38)\n" in out, out
     # Nor where the request differs in more conditions than another line has words.
     place.write("q", CONDITIONAL.replace("body at most 10K", "body /a; body /b; header x-c; query d")
                 .replace("GET /v1/items }", "GET /v1/items; POST /v1/other }"))

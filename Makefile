@@ -40,6 +40,8 @@ ifeq ($(origin LTO),undefined)
 LTO := $(if $(SANITIZE)$(HOSTILE),,$(shell $(CC) -v 2>&1 | sed -n 's/^gcc version .*/-flto=auto/p'))
 endif
 LTO_OBJECTS := $(if $(LTO),$(LTO) -ffat-lto-objects)
+# Other programs take the plain code of the same objects; without the word the linker would optimise them as well.
+PLAIN_LDFLAGS = $(if $(LTO),-fno-lto) $(ALL_LDFLAGS)
 LIBS := -levent_core -lssl -lcrypto -lcares -lsqlite3 -lseccomp -lz -lmaxminddb -lpsl -lidn2 -ljansson
 
 # llhttp: a library in Debian 13 and Ubuntu 24.04, C sources inside node-llhttp in Debian 12, which are
@@ -71,7 +73,7 @@ $(B)/exeatd: $(B)/daemon/main.o $(LIBRARY)
 	$(call say,link,$@)$(CC) $(CFLAGS) $(LTO) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
 $(B)/exeat: $(B)/cli/main.o $(LIBRARY)
-	$(call say,link,$@)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,link,$@)$(CC) $(PLAIN_LDFLAGS) -o $@ $^ $(LIBS)
 
 # The first header that is looked for: without it, dozens of messages would say so.
 ifeq ($(filter clean help deps demo dist,$(MAKECMDGOALS)),)
@@ -99,14 +101,14 @@ REPLAYS := $(FUZZERS:%=$(B)/replay/%)
 $(B)/tests/tls_memory: private ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=realloc
 $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka
 
 $(B)/ask: tests/ask/ask.c $(LIBRARY)
-	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
+	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
 
 $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	@mkdir -p $(@D)
-	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
+	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
 
 -include $(wildcard $(B)/tests/*.d $(B)/replay/*.d)
 
@@ -239,7 +241,7 @@ bench-launch: all ## milliseconds that `exeat run` adds to a command
 
 bench-verdict: $(LIBRARY) ## nanoseconds a verdict for 10, 1,000 and 100,000 operations, and what it allocates
 	@mkdir -p $(B)/bench
-	@$(CC) -std=c17 -D_GNU_SOURCE -O2 -g -I. $(WARN) -o $(B)/bench/verdict bench/verdict.c $(LIBRARY) $(LIBS)
+	@$(CC) -std=c17 -D_GNU_SOURCE -O2 -g $(LTO) -I. $(WARN) -o $(B)/bench/verdict bench/verdict.c $(LIBRARY) $(LIBS)
 	@$(B)/bench/verdict
 
 MANUALS := $(wildcard docs/man/*.[158])

@@ -48,7 +48,6 @@ bool decision_read(struct view line, struct decision *d) {
     d->rule = member(d, line, "rule");
     port = member(d, line, "port");
     d->bare = named || d->method.n == 0 || view_equal(d->method, VIEW("CONNECT"));
-    d->lent = json_member(line, "credential", &raw);
     d->foreign = json_member(line, "material", &raw);
     d->why = d->observed = REASON_ALLOWED;
     struct view observed = member(d, line, "observed");

@@ -20,8 +20,8 @@ enum { DECISION_LOGS_MAX = 64 };
 struct decision {
     struct buf memory; /* what the views point into */
     struct view id, verdict, reason, sandbox, method, scheme, host, path, query, address, rule;
-    bool bare;          /* only a name, or a connection before there was a request */
-    bool lent, foreign; /* a credential was lent; one that was not ours was seen */
+    bool bare;    /* only a name, or a connection before there was a request */
+    bool foreign; /* a credential that was not ours was seen */
     struct authority authority;
     enum reason why;
     enum reason observed; /* why an allowed one would be refused, where somebody only watched */

@@ -214,6 +214,8 @@ def ctrl_c_during_the_start_ends_it(scene):
         terminal.expect(b"prompt> ")
         for delay in (0.02, 0.05, 0.1, 0.15, 0.2, 0.3):
             terminal.type(start.encode() + b"\n")
+            # Until then the terminal's signals are for the shell.
+            assert wait_for(lambda: os.tcgetpgrp(terminal.fd) != terminal.pid, 10)
             time.sleep(delay)
             terminal.type(b"\x03")
             terminal.expect(b"prompt> ")

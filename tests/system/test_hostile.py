@@ -273,7 +273,8 @@ def p10_a_hostile_proxys_credit_harms_nobody_else(stage):
 def p10_a_hostile_proxy_that_sends_beyond_its_credit_is_ended(stage):
     stage.misbehave("1/" + request_of(stage, "a", "a", "overrun"))
     try:
-        assert stage.lines(r"egress 1: warn: proxy's channel: .*"), stage.place.log()[stage.from_:][-500:]
+        # On a busy machine its own channel is full before egress reads so far; it tries again and again.
+        assert stage.lines(r"egress 1: warn: proxy's channel: .*", 60), stage.place.log()[stage.from_:][-500:]
         assert "channel: lane body: " in stage.place.log()[stage.from_:], stage.place.log()[stage.from_:][-500:]
         assert stage.place.upstream.requests == []
         assert is_served(stage.place, "b"), "the other lane is not served"

@@ -49,27 +49,25 @@ static int tell_probes(const struct run_plan *plan, int line) {
     return result;
 }
 
-static bool say_byte(int s) {
-    return send(s, "", 1, MSG_NOSIGNAL) == 1;
+static int give_one(int first, const char *path) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int result =
+        fd >= 0 && talk_send_fd(first, fd) == 0 ? 0 : run_say("%s: %s", path, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return result;
 }
 
-static bool hear_byte(int s) {
-    char byte;
-    ssize_t n;
-    do
-        n = recv(s, &byte, 1, 0);
-    while (n < 0 && errno == EINTR);
-    return n == 1;
-}
-
-/* The first process takes hold of its namespaces before it can leave them for others. */
-static int show_namespaces(int first) {
-    return say_byte(first) && hear_byte(first) ? 0 : -1;
+/* The first process holds those that the command begins in, as it may leave them for others. */
+static int give_namespaces(int first) {
+    return give_one(first, "/proc/self/ns/user") == 0 && give_one(first, "/proc/self/ns/mnt") == 0
+               ? 0
+               : -1;
 }
 
 static _Noreturn void command(const struct run_plan *plan, const struct inner_caller *caller,
                               int line, int first) {
-    if (enter_namespaces(caller) != 0 || show_namespaces(first) != 0 || files_enter(plan) != 0 ||
+    if (enter_namespaces(caller) != 0 || give_namespaces(first) != 0 || files_enter(plan) != 0 ||
         confine_command() != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
@@ -85,20 +83,11 @@ struct entrance {
     int user, mounts;
 };
 
-static int open_one(pid_t of, const char *name) {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/ns/%s", (int)of, name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 ? fd : run_say("%s: %s", path, strerror(errno));
-}
-
-/* -1 after saying why, here or in the command. */
-static int open_entrance(pid_t command, int s, struct entrance *out) {
-    if (!hear_byte(s))
-        return -1;
-    out->user = open_one(command, "user");
-    out->mounts = open_one(command, "mnt");
-    return out->user >= 0 && out->mounts >= 0 && say_byte(s) ? 0 : -1;
+/* -1: the command has said why. */
+static int take_entrance(int s, struct entrance *out) {
+    out->user = talk_receive_fd(s);
+    out->mounts = out->user >= 0 ? talk_receive_fd(s) : -1;
+    return out->mounts >= 0 ? 0 : -1;
 }
 
 /* Who made a user namespace may enter it, without any other right. */
@@ -244,7 +233,7 @@ static int begin_command(struct inside *i, const struct inner_caller *caller) {
         command(i->plan, caller, i->talk.line, s[1]);
     }
     close(s[1]);
-    int result = i->command > 0 ? open_entrance(i->command, s[0], &i->entrance)
+    int result = i->command > 0 ? take_entrance(s[0], &i->entrance)
                                 : run_say("a process for the command: %s", strerror(errno));
     close(s[0]);
     return result;

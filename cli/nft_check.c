@@ -204,10 +204,11 @@ static int compare_routes(struct findings *f, uint8_t family) {
 /* ---- interfaces ---- */
 
 static int compare_interface(struct findings *f, const struct config_listener *l) {
-    const char *setting, *name = l->interface[0] ? l->interface : "all";
+    const char *setting, *source = NULL, *name = l->interface[0] ? l->interface : "all";
     bool four = l->address.family == 4;
-    if (nft_bridge_look(l->interface, l->address.family, &setting) != 0)
-        return cli_fail(EXIT_UNSEEN, "the interface %s: %s", l->interface, strerror(errno));
+    if (nft_bridge_look(l->interface, l->address.family, &setting) != 0 ||
+        (four && nft_source_look(l->interface, &source) != 0))
+        return EXIT_UNSEEN;
     if (setting)
         find(f, name,
              four ? "TPROXY takes no packets of IPv4 here, as br_netfilter has rules look at them "
@@ -215,12 +216,11 @@ static int compare_interface(struct findings *f, const struct config_listener *l
                   : "TPROXY takes no packets of IPv6 here, as br_netfilter has rules look at them "
                     "at the bridge",
              view_str(setting));
-    setting = four ? nft_source_look(l->interface) : NULL;
-    if (setting)
+    if (source)
         find(f, name,
              "packets that TPROXY has marked are dropped here, as their sources are looked up with "
              "the mark",
-             view_str(setting));
+             view_str(source));
     return EXIT_YES;
 }
 

@@ -1,8 +1,9 @@
 #include "cli/nft_interfaces.h"
 
-#include "base/error.h"
+#include "cli/command.h"
 #include "cli/nft_question.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/if_link.h>
 #include <net/if.h>
@@ -53,15 +54,23 @@ static bool read_link(const struct nlmsghdr *m, void *ctx) {
 
 enum setting { SETTING_MISSING, SETTING_OFF, SETTING_ON };
 
-/* Of this namespace. */
-static enum setting read_setting(const char *file) {
-    char first = '0';
+/* Of this namespace. -1 after saying why it cannot be read. */
+static int read_setting(const char *file, enum setting *out) {
+    char first;
     int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return SETTING_MISSING;
-    bool is_on = read(fd, &first, 1) == 1 && first != '0';
-    close(fd);
-    return is_on ? SETTING_ON : SETTING_OFF;
+    *out = SETTING_MISSING;
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    ssize_t n = fd >= 0 ? read(fd, &first, 1) : -1;
+    int why = n < 0 ? errno : EIO;
+    if (fd >= 0)
+        close(fd);
+    if (n == 1) {
+        *out = first == '0' ? SETTING_OFF : SETTING_ON;
+        return 0;
+    }
+    cli_fail(EXIT_UNSEEN, "%s: %s", file, strerror(why));
+    return -1;
 }
 
 int nft_bridge_look(const char *interface, uint8_t family, const char **setting) {
@@ -74,10 +83,14 @@ int nft_bridge_look(const char *interface, uint8_t family, const char **setting)
     question_begin(&q, RTM_GETLINK, 0);
     struct ifinfomsg *link = question_put(&q, sizeof *link);
     link->ifi_index = (int)index;
-    if (question_ask(&q, read_link, &f) < 0)
-        return ERR_SYSTEM;
+    if (question_ask(&q, read_link, &f) < 0) {
+        cli_fail(EXIT_UNSEEN, "the interface %s: %s", interface, strerror(errno));
+        return -1;
+    }
     /* Without the module there is no such file, and nothing heeds the attribute. */
-    enum setting of_all = f.is_bridge ? read_setting(f.way->file) : SETTING_MISSING;
+    enum setting of_all = SETTING_MISSING;
+    if (f.is_bridge && read_setting(f.way->file, &of_all) != 0)
+        return -1;
     if (of_all == SETTING_ON)
         *setting = f.way->setting;
     else if (of_all == SETTING_OFF && f.calls)
@@ -87,17 +100,30 @@ int nft_bridge_look(const char *interface, uint8_t family, const char **setting)
 
 /* ---- sources ---- */
 
-/* The kernel takes either, of all interfaces or of one. */
-static bool is_on(const char *interface, const char *name) {
+/* Of one interface or of "all"; that of "" is off. */
+static int read_source_setting(const char *interface, const char *name, bool *on) {
     char file[128];
+    enum setting setting = SETTING_MISSING;
     snprintf(file, sizeof file, "/proc/sys/net/ipv4/conf/%s/%s", interface, name);
-    return interface[0] && read_setting(file) == SETTING_ON;
+    int result = interface[0] ? read_setting(file, &setting) : 0;
+    *on = setting == SETTING_ON;
+    return result;
 }
 
-const char *nft_source_look(const char *interface) {
-    if (is_on("all", "accept_local") || is_on(interface, "accept_local"))
-        return NULL;
-    if (is_on("all", "src_valid_mark"))
-        return "sysctl net.ipv4.conf.all.src_valid_mark=0";
-    return is_on(interface, "src_valid_mark") ? "sysctl net.ipv4.conf.NAME.src_valid_mark=0" : NULL;
+int nft_source_look(const char *interface, const char **setting) {
+    bool local, local_all, mark, mark_all;
+    *setting = NULL;
+    if (read_source_setting("all", "accept_local", &local_all) != 0 ||
+        read_source_setting(interface, "accept_local", &local) != 0 ||
+        read_source_setting("all", "src_valid_mark", &mark_all) != 0 ||
+        read_source_setting(interface, "src_valid_mark", &mark) != 0)
+        return -1;
+    /* The kernel takes either, of all interfaces or of one. */
+    if (local || local_all)
+        return 0;
+    if (mark_all)
+        *setting = "sysctl net.ipv4.conf.all.src_valid_mark=0";
+    else if (mark)
+        *setting = "sysctl net.ipv4.conf.NAME.src_valid_mark=0";
+    return 0;
 }

@@ -181,3 +181,19 @@ def exists(pid):
             return f.read().rsplit(")", 1)[1].split()[0] != "Z"
     except OSError:
         return False
+
+
+# Datagrams for a second, to ports where nobody is; says how many, and waits until the last of them are told of.
+FLOOD = """
+import socket, time
+s, end, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 1, 0
+while time.monotonic() < end:
+    try:
+        s.sendto(b'x', ('198.51.100.9', 10000 + n % 5000))
+        n += 1
+    except OSError:
+        pass
+assert n > 1000, n
+print(n)
+time.sleep(0.5)
+"""

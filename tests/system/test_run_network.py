@@ -10,7 +10,7 @@ import ssl
 import subprocess
 import time
 
-from helpers import SECRET, answer
+from helpers import FLOOD, SECRET, answer
 from place import Skip
 from run_scene import CONNECT, PYTHON, children, directory_of, ends, init_of, try_all
 
@@ -74,20 +74,6 @@ def ct_13_ct_14_without_the_variables_ports_of_loopback_and_of_udp_are_refused_a
     for word, (end, milliseconds) in found.items():
         assert end == "ConnectionRefusedError" and milliseconds < 100, (word, end, milliseconds)
     assert scene.place.upstream.connections == 0
-
-
-FLOOD = """
-import socket, sys, time
-s, end, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 1, 0
-while time.monotonic() < end:
-    try:
-        s.sendto(b'x', ('198.51.100.9', 10000 + n % 5000))
-        n += 1
-    except OSError:
-        pass
-print(n)
-time.sleep(0.5)
-"""
 
 
 def datagrams_that_are_refused_are_recorded_once_for_each_destination_and_minute(scene):

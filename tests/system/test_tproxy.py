@@ -7,7 +7,7 @@ import sys
 import time
 
 from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside
-from helpers import HOSTS, POLICY, Answer
+from helpers import FLOOD, HOSTS, POLICY, Answer
 from place import Report, Skip, wait_for
 
 CONFIG = """
@@ -116,19 +116,6 @@ def all_else_is_refused_at_once_ct_13_ct_14(w):
         assert end in REFUSED and time.monotonic() - begin < 2, (name, address, port, end)
     # A family without a listener.
     assert w.guests["d"].talk("tcp", "2001:db8::9", 443, patience=2)[0].startswith(("TimeoutError", "timeout", "OSError 113"))
-
-
-FLOOD = """
-import socket, time
-s, end, n = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic() + 1, 0
-while time.monotonic() < end:
-    try:
-        s.sendto(b'x', ('198.51.100.9', 10000 + n % 5000))
-        n += 1
-    except OSError:
-        pass
-assert n > 1000, n
-"""
 
 
 def datagrams_that_are_refused_are_recorded_ct_14(w):
@@ -285,6 +272,16 @@ def sources_that_are_looked_up_with_the_mark_are_named(w):
         assert isinstance(answer, str), answer
         # Where an address of the host's own is taken for a source, it is no matter.
         assert finding % ("veth-b", which) not in with_local[0] and isinstance(with_local[1], Answer), with_local
+    assert w.check() == (0, FINE)
+
+
+def a_setting_that_cannot_be_read_is_not_taken_for_a_good_one(w):
+    w.fresh()
+    for setting in ("/proc/sys/net/ipv4/conf/all/src_valid_mark", "/proc/sys/net/ipv4/conf/veth-b/accept_local"):
+        host("mount --bind /dev/null " + setting)
+        done = w.exeat("nft", "check", check=False)
+        host("umount " + setting)
+        assert w.last.returncode == 6 and setting.encode() in w.last.stderr, (done, w.last)
     assert w.check() == (0, FINE)
 
 

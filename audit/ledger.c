@@ -336,9 +336,10 @@ static int write_findings(struct ledger *l) {
 }
 
 int ledger_flush(struct ledger *l, uint64_t wall) {
-    int result = write_pending(l);
+    /* First, as a start finds what was set aside only once. */
+    int result = write_findings(l);
     if (result == 0)
-        result = write_findings(l);
+        result = write_pending(l);
     if (result == 0 && !l->fresh && l->file.fd >= 0 && l->file.size >= l->settings.file_bytes)
         result = rotate(l, wall);
     return result;

@@ -153,37 +153,34 @@ static int read_form(struct view text, const char *path, struct buf *converted, 
     return err;
 }
 
-int policy_file_load(struct view text, const char *path, struct buf *packed, struct policy **out,
-                     struct policy_errors *errors) {
+/* failing: also one whose expectations fail, with errors then. */
+static int load(struct view text, const char *path, bool failing, struct buf *packed,
+                struct policy **out, struct policy_errors *errors) {
+    const struct policy_files *files = &policy_files_of_disk;
     struct view read;
     struct buf converted;
     *out = NULL;
     buf_init(&converted, POLICY_TEXT_MAX);
     int err = read_form(text, path, &converted, &read, errors);
     if (err == 0) {
-        err = packed ? policy_load_packing(read, path, &policy_files_of_disk, packed, out, errors)
-                     : policy_load_files(read, path, &policy_files_of_disk, out, errors);
-        if (err == ERR_BAD)
+        err = failing  ? policy_load_failing(read, path, files, out, errors)
+              : packed ? policy_load_packing(read, path, files, packed, out, errors)
+                       : policy_load_files(read, path, files, out, errors);
+        if (err == ERR_BAD || (err == 0 && errors->total > 0))
             place_errors(text, path, errors);
     }
     buf_free(&converted);
     return err;
 }
 
+int policy_file_load(struct view text, const char *path, struct buf *packed, struct policy **out,
+                     struct policy_errors *errors) {
+    return load(text, path, false, packed, out, errors);
+}
+
 int policy_file_load_failing(struct view text, const char *path, struct policy **out,
                              struct policy_errors *errors) {
-    struct view read;
-    struct buf converted;
-    *out = NULL;
-    buf_init(&converted, POLICY_TEXT_MAX);
-    int err = read_form(text, path, &converted, &read, errors);
-    if (err == 0) {
-        err = policy_load_failing(read, path, &policy_files_of_disk, out, errors);
-        if (err == ERR_BAD || errors->total > 0)
-            place_errors(text, path, errors);
-    }
-    buf_free(&converted);
-    return err;
+    return load(text, path, true, NULL, out, errors);
 }
 
 void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,

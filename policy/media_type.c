@@ -180,7 +180,8 @@ enum reason media_type_judge(const struct field *fields, size_t n, struct view m
     while (at < n && !view_equal_nocase(fields[at].name, VIEW("content-type")))
         at++;
     struct view type = at < n ? fields[at].value : VIEW("");
-    enum reason why = media_type_choose(type, view_equal(method, VIEW("POST")), first, out);
-    bool coded = why == REASON_ALLOWED && out->wanted && media_type_is_coded(fields, n);
-    return coded ? REASON_BODY_CODING : why;
+    bool coded = media_type_is_coded(fields, n), post = view_equal(method, VIEW("POST"));
+    /* A coded body may begin with anything once it is decoded. */
+    enum reason why = media_type_choose(type, post, coded ? '{' : first, out);
+    return coded && why == REASON_ALLOWED && out->wanted ? REASON_BODY_CODING : why;
 }

@@ -49,7 +49,10 @@ size_t media_type_lead(struct view body);
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out);
 /* Whether a Content-Encoding says something else than identity. */
 bool media_type_is_coded(const struct field *fields, size_t n);
-/* The same by a request's fields; REASON_BODY_CODING also for a body that is coded and would have to be looked at. */
+/*
+ * The same by a request's fields; REASON_BODY_CODING also for a body that is coded and would have to be looked at, or
+ * would if it began like JSON once it is decoded.
+ */
 enum reason media_type_judge(const struct field *fields, size_t n, struct view method,
                              uint8_t first, struct media_scan *out);
 

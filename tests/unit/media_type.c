@@ -219,6 +219,29 @@ static void an_untyped_upload_is_a_file_unless_it_begins_like_json(void **state)
     assert_true(scan.wanted && scan.kind == BODY_JSON);
 }
 
+static void pv_02_what_a_coded_body_begins_with_is_not_known(void **state) {
+    static const struct {
+        const char *type, *coding;
+        enum reason why;
+    } cases[] = {
+        {"text/plain", "gzip", REASON_BODY_CODING},
+        {"text/plain; charset=utf-8", "identity, br", REASON_BODY_CODING},
+        {"", "deflate", REASON_BODY_CODING},
+        {"application/json", "zstd", REASON_BODY_CODING},
+        {"text/plain", "identity", REASON_ALLOWED},
+        {"application/octet-stream", "gzip", REASON_ALLOWED},
+        {"application/x-git-upload-pack-request", "gzip", REASON_ALLOWED},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct field fields[] = {{VIEW("content-encoding"), view_str(cases[i].coding)},
+                                       {VIEW("content-type"), view_str(cases[i].type)}};
+        size_t n = *cases[i].type ? 2 : 1;
+        struct media_scan scan;
+        assert_int_equal(media_type_judge(fields, n, VIEW("PUT"), 0x1f, &scan), cases[i].why);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pv_02_a_type_says_how_its_body_is_read),
@@ -228,6 +251,7 @@ int main(void) {
         cmocka_unit_test(a_multipart_type_has_one_boundary_that_is_one),
         cmocka_unit_test(a_boundary_has_seventy_characters_at_most),
         cmocka_unit_test(pv_02_a_charset_in_which_names_are_other_bytes_is_refused),
+        cmocka_unit_test(pv_02_what_a_coded_body_begins_with_is_not_known),
         cmocka_unit_test(an_untyped_upload_is_a_file_unless_it_begins_like_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

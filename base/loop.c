@@ -7,7 +7,7 @@
 struct loop {
     struct event_base *base;
     struct deferred *first, *last;
-    uint64_t now;
+    uint64_t now; /* 0: not read in this turn */
     bool stopped;
 };
 
@@ -42,7 +42,6 @@ struct loop *loop_new(void) {
         return NULL;
     }
     signal(SIGPIPE, SIG_IGN);
-    l->now = clock_mono();
     return l;
 }
 
@@ -74,8 +73,8 @@ int loop_turn(struct loop *l) {
     run_deferred(l);
     if (l->stopped)
         return 0;
+    l->now = 0; /* it waits first */
     int result = event_base_loop(l->base, EVLOOP_ONCE);
-    l->now = clock_mono();
     if (result < 0)
         return ERR_SYSTEM;
     if (result == 1)
@@ -132,5 +131,7 @@ void loop_forget(struct loop *l, struct deferred *d) {
 }
 
 uint64_t loop_now(struct loop *l) {
+    if (l->now == 0)
+        l->now = clock_mono();
     return l->now;
 }

@@ -36,7 +36,7 @@ void loop_stop(struct loop *l);
 void loop_defer(struct loop *l, struct deferred *d);
 /* Takes d out of the queue, before its owner dies. */
 void loop_forget(struct loop *l, struct deferred *d);
-/* Monotonic nanoseconds, read once a turn. */
+/* Monotonic nanoseconds, read once a turn, when it is first asked for after the wait. */
 uint64_t loop_now(struct loop *l);
 
 /* Nanoseconds of CLOCK_MONOTONIC and of CLOCK_REALTIME, read now. */

@@ -103,6 +103,32 @@ static void work_deferred_by_work_runs_in_the_same_turn(void **state) {
     event_free(soon);
 }
 
+static uint64_t seen[2];
+
+static void on_look(evutil_socket_t fd, short what, void *ctx) {
+    (void)fd;
+    (void)what;
+    *(uint64_t *)ctx = loop_now(the_loop);
+}
+
+/* Deadlines and rates are counted from it: one of before the wait would be late by all of that. */
+static void the_time_of_a_turn_is_not_that_before_its_wait_and_does_not_change(void **state) {
+    (void)state;
+    const struct timeval in = {0, 20000};
+    uint64_t before = clock_mono();
+    assert_true(loop_now(the_loop) >= before);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(
+            event_base_once(loop_base(the_loop), -1, EV_TIMEOUT, on_look, &seen[i], &in), 0);
+    assert_int_equal(loop_turn(the_loop), 0);
+    assert_true(seen[0] >= before + 20000000 && seen[0] <= clock_mono());
+    if (seen[1] == 0)
+        assert_int_equal(loop_turn(the_loop), 0);
+    else
+        assert_int_equal(seen[1], seen[0]);
+    assert_true(seen[1] >= seen[0]);
+}
+
 static void forgotten_work_does_not_run(void **state) {
     (void)state;
     struct deferred *const all[] = {&a, &b, &c};
@@ -189,6 +215,9 @@ int main(void) {
                                         open_loop, close_loop),
         cmocka_unit_test_setup_teardown(work_deferred_by_work_runs_in_the_same_turn, open_loop,
                                         close_loop),
+        cmocka_unit_test_setup_teardown(
+            the_time_of_a_turn_is_not_that_before_its_wait_and_does_not_change, open_loop,
+            close_loop),
         cmocka_unit_test_setup_teardown(forgotten_work_does_not_run, open_loop, close_loop),
         cmocka_unit_test_setup_teardown(work_may_forget_other_work, open_loop, close_loop),
         cmocka_unit_test_setup_teardown(a_stopped_loop_does_not_wait, open_loop, close_loop),

@@ -99,6 +99,8 @@ REPLAYS := $(FUZZERS:%=$(B)/replay/%)
 
 # Its allocations fail where it wants them to.
 $(B)/tests/tls_memory: private ALL_LDFLAGS += -Wl,--wrap=malloc,--wrap=realloc
+# What it writes is taken when it wants that.
+$(B)/tests/channel: private ALL_LDFLAGS += -Wl,--wrap=write
 $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS) -lcmocka

@@ -186,8 +186,8 @@ struct buf *channel_begin(struct channel *ch, uint16_t type, uint32_t id, uint32
 static void after_message(struct channel *ch) {
     ch->building = false;
     /* A turn may send more than the buffer holds. What goes wrong here goes wrong again at its end. */
-    if (channel_is_full(ch))
-        (void)write_out(ch);
+    if (channel_is_full(ch) && write_out(ch) == ERR_AGAIN)
+        event_add(ch->writable, NULL); /* whoever saw it full is told when it is empty */
     loop_defer(ch->loop, &ch->flush);
 }
 

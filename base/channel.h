@@ -91,7 +91,7 @@ void channel_send_fd(struct channel *ch, uint16_t type, uint32_t id, uint32_t ge
                      struct view body, int fd);
 /* Writes now what is gathered (the loop does so at the end of a turn). */
 void channel_flush(struct channel *ch);
-/* Has drained(ctx) called whenever the kernel has taken everything. */
+/* Has drained(ctx) called whenever the kernel has taken everything after it had refused some, so also after channel_is_full. */
 void channel_on_drained(struct channel *ch, void (*drained)(void *ctx), void *ctx);
 /* Bytes gathered or waiting for the kernel. */
 size_t channel_unsent(const struct channel *ch);

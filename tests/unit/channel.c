@@ -8,6 +8,7 @@
 #include "base/channel.h"
 #include "base/secret.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,19 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+/* Linked with --wrap for write: the kernel, or one that is full, or one that takes all. */
+static enum { WRITE_REAL, WRITE_FULL, WRITE_ALL } writing;
+
+ssize_t __real_write(int fd, const void *p, size_t n);
+ssize_t __wrap_write(int fd, const void *p, size_t n);
+
+ssize_t __wrap_write(int fd, const void *p, size_t n) {
+    if (writing == WRITE_REAL)
+        return __real_write(fd, p, n);
+    errno = EAGAIN;
+    return writing == WRITE_ALL ? (ssize_t)n : -1;
+}
 
 enum { PLAIN = 1, WITH_FD = 2, ONE_TIME = 3, BULK = 4, REFUSED = 5, FREES = 6, UNKNOWN = 40 };
 
@@ -499,6 +513,29 @@ static void more_than_the_buffer_holds_may_be_sent_in_one_turn_to_a_peer_that_re
     pair_close(&a, &b);
 }
 
+static void on_drained(void *ctx) {
+    ++*(unsigned *)ctx;
+}
+
+/* Also when the peer has read all of it by the end of the very turn: whoever waits would wait for ever. */
+static void who_saw_the_channel_full_is_told_when_it_is_empty(void **state) {
+    struct end e;
+    static uint8_t body[4096];
+    unsigned drained = 0;
+    (void)state;
+    end_open(&e, 0);
+    channel_on_drained(e.ch, on_drained, &drained);
+    writing = WRITE_FULL;
+    while (!channel_is_full(e.ch))
+        channel_send(e.ch, BULK, 0, 0, view_of(body, sizeof body));
+    writing = WRITE_ALL;
+    turns(e.loop, 3);
+    writing = WRITE_REAL;
+    assert_int_equal(channel_unsent(e.ch), 0);
+    assert_int_equal(drained, 1);
+    end_close(&e);
+}
+
 static void too_many_descriptors_in_one_turn_close_the_channel_and_leak_none(void **state) {
     struct end e;
     (void)state;
@@ -543,6 +580,7 @@ int main(void) {
         cmocka_unit_test(bulk_beyond_the_kernel_s_room_arrives_whole_and_in_order),
         cmocka_unit_test(more_than_the_buffer_holds_may_be_sent_in_one_turn_to_a_peer_that_reads),
         cmocka_unit_test(a_sender_over_its_limit_is_closed_and_the_peer_gets_no_half_message),
+        cmocka_unit_test(who_saw_the_channel_full_is_told_when_it_is_empty),
         cmocka_unit_test(too_many_descriptors_in_one_turn_close_the_channel_and_leak_none),
         cmocka_unit_test(a_secret_channel_lives_in_the_arena_and_leaves_nothing),
     };

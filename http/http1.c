@@ -149,10 +149,9 @@ struct http1 *http1_new(enum http1_side side, const struct limits *limits) {
     struct http1 *h = calloc(1, sizeof *h);
     if (!h)
         return NULL;
-    uint64_t head = limits->v[LIMIT_HEAD_BYTES], trailer = limits->v[LIMIT_TRAILER_BYTES];
     h->side = side;
     h->limits = limits;
-    head_init(&h->head, side == HTTP1_REQUESTS, (size_t)(head > trailer ? head : trailer));
+    head_init(&h->head, side == HTTP1_REQUESTS);
     at_head(h);
     return h;
 }

@@ -45,7 +45,7 @@ struct http1_event {
     const char *why;  /* HTTP1_BAD: static sentence fragment */
 };
 
-/* limits must outlive it. NULL when out of memory. */
+/* limits must outlive it, and may change: those of a head are as they were when the message before it ended. NULL when out of memory. */
 struct http1 *http1_new(enum http1_side side, const struct limits *limits);
 void http1_free(struct http1 *h);
 /* Ready for the first message of another connection. */

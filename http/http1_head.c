@@ -7,9 +7,9 @@
 
 enum { NAMES_KEPT = 4096 }; /* memory for names that a connection keeps between heads */
 
-void head_init(struct head *h, bool request, size_t max_bytes) {
+void head_init(struct head *h, bool request) {
     h->request = request;
-    buf_init(&h->names, max_bytes);
+    buf_init(&h->names, NAMES_KEPT);
 }
 
 void head_free(struct head *h) {
@@ -28,6 +28,7 @@ int head_start(struct head *h, struct fields *fields, size_t size) {
     if (h->names.cap > NAMES_KEPT)
         buf_free(&h->names);
     buf_reset(&h->names);
+    buf_raise(&h->names, size);
     return buf_reserve(&h->names, size) ? 0 : ERR_MEMORY;
 }
 

@@ -26,7 +26,7 @@ struct head {
     const char *why;
 };
 
-void head_init(struct head *h, bool request, size_t max_bytes);
+void head_init(struct head *h, bool request);
 void head_free(struct head *h);
 /* Ready for a head of size bytes whose plain fields go to *fields. ERR_MEMORY. */
 MUST_USE int head_start(struct head *h, struct fields *fields, size_t size);

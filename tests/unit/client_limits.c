@@ -187,6 +187,27 @@ static void a_trailer_longer_than_the_credit_does_not_hang(void **state) {
     close(fd);
 }
 
+/* Parsers are used again, and outlive limits. */
+static void a_head_may_be_as_long_as_a_newer_limit_permits(void **state) {
+    struct world *w = *state;
+    enum { LONG = 200 * 1024 };
+    static char value[LONG + 1];
+    int fd = client_dial(w);
+    uint32_t id = client_asks(w, fd, GET("/") "\r\n");
+    egress_answers_all(w, id, false, 200, "ok");
+    client_reads(w, fd, ANSWER("200 OK", "Content-Length: 2\r\n\r\nok"));
+    w->limits.v[LIMIT_HEAD_BYTES] = LONG + 1024;
+    proxy_limit(w->proxy, &w->limits);
+    memset(value, 'a', LONG);
+    client_say(w, fd, GET("/") "x-long: ");
+    client_say(w, fd, value);
+    client_say(w, fd, "\r\n\r\n");
+    struct told_request *t = egress_hears_request(w);
+    assert_int_equal(t->head.fields.n, 1);
+    assert_int_equal(t->head.fields.at[0].value.n, LONG);
+    close(fd);
+}
+
 /* ---- time ---- */
 
 static void a_client_that_says_nothing_is_closed(void **state) {
@@ -589,6 +610,7 @@ int main(void) {
         WITH_WORLD(credit_comes_back_only_for_what_the_client_has_taken),
         WITH_WORLD(bytes_behind_what_is_judged_are_not_hoarded),
         WITH_WORLD(a_trailer_longer_than_the_credit_does_not_hang),
+        WITH_WORLD(a_head_may_be_as_long_as_a_newer_limit_permits),
         WITH_WORLD(a_client_that_says_nothing_is_closed),
         WITH_WORLD(an_idle_connection_is_closed),
         WITH_WORLD(rx_01_a_slow_head_is_408_however_it_drips),

@@ -84,8 +84,11 @@ void passage_back_end(struct client *c) {
 
 void passage_flushed(struct client *c) {
     struct passage *s = c->passage;
-    s->passed += s->owed - buf_len(&c->wire.out);
-    s->owed = buf_len(&c->wire.out);
+    /* The first of what is gathered may be what was said before: what is surely written is the rest. */
+    size_t gathered = buf_len(&c->wire.out);
+    size_t written = s->owed > gathered ? s->owed - gathered : 0;
+    s->passed += written;
+    s->owed -= written;
     if (s->passed >= s->window / 4 && !s->upstream_over) {
         say_raw_credit(c, s->passed);
         s->passed = 0;

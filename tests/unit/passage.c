@@ -1,6 +1,8 @@
 /* Tunnels whose bytes are passed on unread. */
 #include "tests/unit/proxy_world.h"
 
+#include "proxy/client.h"
+
 #include <openssl/ssl.h>
 
 enum { WINDOW = 32 * 1024 };
@@ -85,6 +87,35 @@ static void what_the_client_has_is_told_in_quarters(void **state) {
     close(fd);
 }
 
+/* Its kernel holds so much of an earlier answer that not even the reply to CONNECT finds room. */
+static void what_was_said_before_is_not_taken_for_what_egress_sent(void **state) {
+    struct world *w = *state;
+    static uint8_t much[1 << 20], hello[4096];
+    size_t n = 0, hello_n = make_hello(hello, sizeof hello);
+    ssize_t put;
+    int fd = client_dial(w);
+    client_say(w, fd, CONNECT "\r\n");
+    uint32_t id = egress_hears(w, LANE_OPEN)->id;
+    while ((put = write(w->proxy->clients->wire.fd, much, sizeof much)) > 0)
+        n += (size_t)put;
+    while ((put = write(w->proxy->clients->wire.fd, much, 1)) > 0)
+        n += (size_t)put;
+    egress_opens(w, id);
+    client_write(w, fd, hello, hello_n);
+    egress_hears(w, LANE_HELLO);
+    egress_says_number(w, LANE_SPLICED, id, WINDOW);
+    egress_hears(w, LANE_RAW);
+    egress_says_back(w, id, WINDOW / 4);
+    egress_hears_nothing(w);
+    client_read_bytes(w, fd, much, n);
+    client_reads(w, fd, ESTABLISHED);
+    client_read_bytes(w, fd, much, WINDOW / 4);
+    struct reader r = reader_of(heard_view(egress_hears(w, LANE_RAW_CREDIT)));
+    assert_int_equal(read_u32(&r), WINDOW / 4);
+    egress_hears_nothing(w);
+    close(fd);
+}
+
 static void egress_that_passes_its_credit_ends_the_connection(void **state) {
     struct world *w = *state;
     uint32_t id;
@@ -158,6 +189,7 @@ int main(void) {
         WITH_WORLD(the_hello_waits_for_egress_and_is_passed_on_as_it_came),
         WITH_WORLD(no_more_is_passed_on_than_egress_has_room_for),
         WITH_WORLD(what_the_client_has_is_told_in_quarters),
+        WITH_WORLD(what_was_said_before_is_not_taken_for_what_egress_sent),
         WITH_WORLD(egress_that_passes_its_credit_ends_the_connection),
         WITH_WORLD(each_direction_ends_by_itself_and_then_both),
         WITH_WORLD(the_client_may_end_first_and_still_hear),

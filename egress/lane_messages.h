@@ -48,7 +48,8 @@ enum {
     /* id: tunnel. The client speaks TLS: u8 has_sni, block SNI as sent, u8 has_ech. Answered by
      * LANE_LEAF, LANE_SPLICED or LANE_ALERT. */
     LANE_HELLO = 2,
-    /* id: tunnel. The handshake failed, or what came is neither TLS nor HTTP: u16 enum reason, block detail. To be recorded. */
+    /* id: tunnel. The handshake failed, or what came is neither TLS nor HTTP, or proxy lacks memory for it: u16 enum reason,
+     * block detail. To be recorded. */
     LANE_FAILED = 3,
     /* id: tunnel. The client's connection is gone. */
     LANE_CLOSE = 4,

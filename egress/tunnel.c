@@ -283,7 +283,7 @@ int tunnel_take_failed(struct lane *l, struct message *m) {
     if (!read_done(&r) || m->id > l->last_tunnel)
         return ERR_BAD;
     if (why != REASON_PROTOCOL_NOT_ALLOWED && why != REASON_MALFORMED_HELLO &&
-        why != REASON_CLIENT_TLS && why != REASON_REQUEST_TIMEOUT && why != REASON_CLIENT_CLOSED)
+        why != REASON_CLIENT_TLS && why != REASON_REQUEST_TIMEOUT && why != REASON_TOO_MANY)
         return ERR_BAD;
     struct tunnel *t = tunnel_find(l, m->id);
     if (t && !t->recorded)

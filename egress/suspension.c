@@ -14,8 +14,21 @@ struct suspension {
     char sandbox[IDENTITY_SIZE];
 };
 
+/* One for each sandbox, however often it is suspended. */
+static struct suspension *find(const struct lane *l, struct view sandbox) {
+    struct suspension *s = l->suspensions;
+    while (s && !view_equal(view_str(s->sandbox), sandbox))
+        s = s->next;
+    return s;
+}
+
 static int add(struct lane *l, uint64_t until, struct view sandbox) {
-    struct suspension *s = calloc(1, sizeof *s);
+    struct suspension *s = find(l, sandbox);
+    if (s) {
+        s->until = until > s->until ? until : s->until;
+        return 0;
+    }
+    s = calloc(1, sizeof *s);
     if (!s)
         return ERR_MEMORY;
     if (view_cstr(sandbox, s->sandbox, sizeof s->sandbox) != 0) {
@@ -52,12 +65,8 @@ int suspension_take(struct lane *l, struct view list) {
 }
 
 bool suspension_holds(const struct lane *l, struct view sandbox) {
-    if (lease_suspended(l, sandbox))
-        return true;
-    for (const struct suspension *s = l->suspensions; s; s = s->next)
-        if (s->until > loop_now(l->loop) && view_equal(view_str(s->sandbox), sandbox))
-            return true;
-    return false;
+    const struct suspension *s = find(l, sandbox);
+    return lease_suspended(l, sandbox) || (s && s->until > loop_now(l->loop));
 }
 
 size_t suspension_count(const struct lane *l) {

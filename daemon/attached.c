@@ -26,8 +26,9 @@ void attached_tell(const struct lane *l, enum lane_news news, const char *text) 
     tell(l->parent, l->attach, news, text);
 }
 
+/* 0 is what a lane has that attach calls nothing. */
 static struct lane *find(struct parent *p, uint32_t id) {
-    struct lane *l = p->lanes;
+    struct lane *l = id ? p->lanes : NULL;
     while (l && (l->attach != id || l->ended))
         l = l->next;
     return l;

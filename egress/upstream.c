@@ -210,7 +210,9 @@ static struct upstream *upstream_new(struct lane *l, const struct upstream_key *
     u->user = ex;
     u->fd = -1;
     u->started = loop_now(l->loop);
-    buf_init(&u->in, lane_limit(l, LIMIT_HEAD_BYTES) + 32 * 1024);
+    /* A head must lie whole in it, and so must trailers. */
+    uint64_t head = lane_limit(l, LIMIT_HEAD_BYTES), trailers = lane_limit(l, LIMIT_TRAILER_BYTES);
+    buf_init(&u->in, (size_t)(head > trailers ? head : trailers) + 32 * 1024);
     u->generation = generation_keep(l->now);
     u->answers = http1_new(HTTP1_ANSWERS, &u->generation->limits);
     link_all(l, u);

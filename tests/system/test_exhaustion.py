@@ -365,6 +365,17 @@ def rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out(_):
     server.close()
 
 
+def rx_07_trailers_longer_than_any_head_do_not_hang(_):
+    trailers = b"".join(b"x-%d: %s\r\n" % (i, b"y" * 1000) for i in range(48))
+    with small_place(config="limit head-bytes 1K\nlimit trailer-bytes 64K\nlimit body-stall-time 5\n") as place:
+        place.upstream.script = lambda request, stream: (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n" + trailers + b"\r\n")
+        started = time.monotonic()
+        answer = ask(place)
+        assert answer.body == b"5\r\nhello\r\n0\r\n\r\n", answer
+        assert time.monotonic() - started < 4
+
+
 def rx_04_names_that_nobody_answers_for_hold_their_sandbox_only(_):
     wild = "service wild { host *.wild.test; port 80; clear; range 127.0.0.0/8; operation every { * /; * /** } }\n"
     policy = CLEAR_FOR_BOTH.replace("sandbox a { ", wild + "sandbox a { grant wild every; ")
@@ -493,6 +504,7 @@ CONFINED = [rx_04_without_descriptors_nothing_breaks,
 # Each in a place of its own.
 ALONE = [rx_07_many_decoded_answers_at_once_do_not_end_their_lane,
          rx_07_bodies_that_wait_for_inspect_do_not_shut_the_neighbour_out,
+         rx_07_trailers_longer_than_any_head_do_not_hang,
          rx_04_names_that_nobody_answers_for_hold_their_sandbox_only]
 
 

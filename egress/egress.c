@@ -127,7 +127,7 @@ static const struct peer {
     {ROLE_BROKER, offsetof(struct lane, broker), broker_rules,
      sizeof broker_rules / sizeof *broker_rules, CHANNEL_SECRET},
     {ROLE_INSPECT, offsetof(struct lane, inspect), inspect_rules,
-     sizeof inspect_rules / sizeof *inspect_rules, 0},
+     sizeof inspect_rules / sizeof *inspect_rules, CHANNEL_CLEARED},
 };
 
 static struct channel **peer_channel(struct lane *l, const struct peer *p) {

@@ -34,7 +34,7 @@ static struct exchange *exchange_new(struct lane *l, uint32_t id) {
         buf_init(&ex->canonical, LANE_HEAD_MAX);
         buf_init(&ex->body, CHANNEL_BODY_MAX);
         buf_init(&ex->wire, 2 * LANE_BODY_MAX);
-        buf_init(&ex->plain, CHANNEL_OUT_MAX);
+        buf_init_cleared(&ex->plain, CHANNEL_OUT_MAX); /* not yet masked */
     }
     ex->lane = l;
     ex->id = id;

@@ -52,7 +52,7 @@ struct inspection *inspection_new(struct exchange *ex, struct lane *l, enum insp
     i->decodes = job == INSPECT_GUNZIP || job == INSPECT_INFLATE;
     i->reads = job == INSPECT_READ;
     i->piece = PIECE_FIRST;
-    buf_init(&i->queue, DECODE_QUEUE);
+    buf_init_cleared(&i->queue, DECODE_QUEUE);
     if (table_put(&l->jobs, i->id, i) != 0) {
         free(i);
         return NULL;

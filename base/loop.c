@@ -95,6 +95,10 @@ void loop_stop(struct loop *l) {
     event_base_loopbreak(l->base);
 }
 
+void loop_resume(struct loop *l) {
+    l->stopped = false;
+}
+
 void loop_defer(struct loop *l, struct deferred *d) {
     if (d->queued)
         return;

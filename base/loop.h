@@ -32,6 +32,8 @@ MUST_USE int loop_run(struct loop *l);
 /* One turn: waits for at most one round of events, runs them and the deferred work. */
 MUST_USE int loop_turn(struct loop *l);
 void loop_stop(struct loop *l);
+/* Takes that back, for tests that go on with what was stopped. */
+void loop_resume(struct loop *l);
 /* Queues d once; a queued d stays where it is. */
 void loop_defer(struct loop *l, struct deferred *d);
 /* Takes d out of the queue, before its owner dies. */

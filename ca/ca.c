@@ -478,7 +478,9 @@ static void on_status(void *ctx, struct buf *out) {
 
 /* ---- the process ---- */
 
-static void ca_close(struct ca *c) {
+void ca_free(struct ca *c) {
+    if (!c)
+        return;
     while (c->lanes) {
         struct ca_lane *l = c->lanes;
         c->lanes = l->next;
@@ -494,27 +496,40 @@ static void ca_close(struct ca *c) {
     mint_free(c->mint);
     key_clear(c);
     buf_free(&c->certificate);
-    loop_free(c->loop);
+    free(c);
 }
 
-int ca_serve(const struct role_args *args) {
+struct ca *ca_new(struct loop *loop, const struct role_args *args) {
     static const struct child_ops ops = {.on_peer = on_peer,
                                          .on_peer_gone = on_peer_gone,
                                          .on_file = on_file,
                                          .on_generation = on_generation,
                                          .on_commit = on_commit,
                                          .on_status = on_status};
-    struct ca c = {.loop = loop_new()};
-    audit_stream_init(&c.audit, c.loop, "ca", NULL, NULL);
+    struct ca *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->loop = loop;
+    audit_stream_init(&c->audit, loop, "ca", NULL, NULL);
+    buf_init(&c->key, KEY_FILE_MAX);
+    buf_init(&c->certificate, MINT_PEM_MAX);
+    c->child = child_new(loop, args, &ops, c);
+    if (c->child)
+        return c;
+    ca_free(c);
+    return NULL;
+}
+
+int ca_serve(const struct role_args *args) {
+    struct loop *loop = loop_new();
+    struct ca *c = loop ? ca_new(loop, args) : NULL;
     int result = 1;
-    buf_init(&c.key, KEY_FILE_MAX);
-    buf_init(&c.certificate, MINT_PEM_MAX);
-    if (c.loop && (c.child = child_new(c.loop, args, &ops, &c))) {
-        child_up(c.child, (struct view){NULL, 0});
-        result = loop_run(c.loop) == 0 && !c.failed ? 0 : 1;
+    if (c) {
+        child_up(c->child, (struct view){NULL, 0});
+        result = loop_run(loop) == 0 && !c->failed ? 0 : 1;
     }
-    if (c.loop)
-        ca_close(&c);
+    ca_free(c);
+    loop_free(loop);
     return result;
 }
 

@@ -19,10 +19,16 @@
 #ifndef CA_CA_H
 #define CA_CA_H
 
+#include "base/loop.h"
 #include "base/role.h"
 
+struct ca;
+
 int ca_main(const struct role_args *args);
-/* What ca_main does once its rights are narrowed (on PARENT_FD); for tests. */
+/* What ca_main does once its rights are narrowed, with its parent on PARENT_FD; for tests. */
 int ca_serve(const struct role_args *args);
+/* The same, to be run by the caller's loop. NULL: no memory. */
+struct ca *ca_new(struct loop *loop, const struct role_args *args);
+void ca_free(struct ca *c);
 
 #endif

@@ -302,36 +302,37 @@ static const struct child_ops ops = {
     .on_status = on_status,
 };
 
-static int start(struct lane *l, const struct role_args *args) {
+static int start(const struct role_args *args) {
     int result = http1_self_test();
     if (result == 0)
         result = tls_start();
     if (result == 0)
         result = secret_arena_open(ARENA_SIZE);
-    if (result == 0)
-        result = rights_enter(args);
-    if (result != 0)
-        return result;
-    l->id = args->lane;
+    return result == 0 ? rights_enter(args) : result;
+}
+
+struct lane *egress_new(struct loop *loop, const struct role_args *args) {
+    static struct lane lane;
+    lane.id = args->lane;
+    lane.loop = loop;
     hostile_plan(args);
-    l->loop = loop_new();
-    l->child = l->loop ? child_new(l->loop, args, &ops, l) : NULL;
-    if (!l->child || ask_start(l) != 0)
-        return ERR_MEMORY;
-    trail_start(l);
-    return exchange_start(l);
+    lane.child = loop ? child_new(loop, args, &ops, &lane) : NULL;
+    if (!lane.child || ask_start(&lane) != 0)
+        return NULL;
+    trail_start(&lane);
+    return exchange_start(&lane) == 0 ? &lane : NULL;
 }
 
 int egress_main(const struct role_args *args) {
-    static struct lane lane;
     char name[32];
     snprintf(name, sizeof name, "egress %u", args->lane);
     log_open(name, args->debug ? LOG_DEBUG : LOG_INFO);
-    int result = start(&lane, args);
-    if (result != 0) {
-        log_fatal("cannot start: %s", err_text(result));
+    int result = start(args);
+    struct lane *lane = result == 0 ? egress_new(loop_new(), args) : NULL;
+    if (!lane) {
+        log_fatal("cannot start: %s", err_text(result == 0 ? ERR_MEMORY : result));
         return 1;
     }
-    child_up(lane.child, (struct view){NULL, 0});
-    return loop_run(lane.loop) == 0 ? 0 : 1;
+    child_up(lane->child, (struct view){NULL, 0});
+    return loop_run(lane->loop) == 0 ? 0 : 1;
 }

@@ -18,9 +18,14 @@
 #ifndef EGRESS_EGRESS_H
 #define EGRESS_EGRESS_H
 
+#include "base/loop.h"
 #include "base/role.h"
+
+struct lane;
 
 /* Runs the role; returns the exit status. */
 int egress_main(const struct role_args *args);
+/* What egress_main runs on a loop once its rights are narrowed, with its parent on PARENT_FD; for tests, once a process. NULL: no memory. */
+struct lane *egress_new(struct loop *loop, const struct role_args *args);
 
 #endif

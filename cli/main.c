@@ -270,5 +270,8 @@ int main(int argc, char **argv) {
     if (fflush(stdout) != 0)
         code = cli_fail(code == EXIT_YES ? EXIT_NO : code,
                         "what is printed could not be written: %s", strerror(errno));
+    else if (ferror(stdout))
+        code = cli_fail(code == EXIT_YES ? EXIT_NO : code,
+                        "what is printed could not be written whole");
     return code;
 }

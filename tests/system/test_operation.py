@@ -375,7 +375,7 @@ def a_client_that_prints_only_the_status_line_tells_why(place):
 
 def what_could_not_be_printed_is_no_success(place):
     with open("/dev/full", "w") as full:
-        for command in (("sandbox", "add", "b"), ("status",), ("log",)):
+        for command in (("sandbox", "add", "b"), ("status",), ("log",), ("reasons",)):
             done = subprocess.run([os.path.join(place.build, "exeat"), "--config", place.path("exeat.conf"), *command],
                                   stdout=full, stderr=subprocess.PIPE)
             assert done.returncode == 1 and b"could not be" in done.stderr, (command, done)

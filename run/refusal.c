@@ -94,6 +94,9 @@ static const char *find_reason(const char *root, int why) {
         return "a seccomp filter is in force, as containers have one: it must permit clone and "
                "unshare with CLONE_NEWUSER, and mount (docker run --security-opt "
                "seccomp=unconfined --security-opt systempaths=unconfined)";
+    if (why == EPERM)
+        return "as in a chroot, where the kernel makes none: enter its folder by pivot_root, as "
+               "systemd-nspawn and bwrap do";
     return NULL;
 }
 

@@ -64,7 +64,7 @@ static void the_rule_that_refuses_is_named_with_its_remedy(void **state) {
     } cases[] = {
         {"/proc/sys/kernel/unprivileged_userns_clone", "0\n", EPERM,
          "sysctl -w kernel.unprivileged_userns_clone=1"},
-        {"/proc/sys/kernel/unprivileged_userns_clone", "1\n", EPERM, NULL},
+        {"/proc/sys/kernel/unprivileged_userns_clone", "1\n", EPERM, "chroot"},
         {"/proc/sys/user/max_user_namespaces", "0\n", ENOSPC, "sysctl -w user.max_user_namespaces"},
         {"/proc/sys/user/max_user_namespaces", "100\n", ENOSPC, "limit of user namespaces"},
         {"/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n", EACCES,
@@ -75,7 +75,7 @@ static void the_rule_that_refuses_is_named_with_its_remedy(void **state) {
         {"/proc/sys/user/max_pid_namespaces", "0\n", ENOSPC, "sysctl -w user.max_pid_namespaces"},
         {"/proc/sys/user/max_ipc_namespaces", "0\n", ENOSPC, "sysctl -w user.max_ipc_namespaces"},
         {"/proc/self/status", "Name:\tx\nSeccomp:\t2\n", EPERM, "seccomp=unconfined"},
-        {"/proc/self/status", "Name:\tx\nSeccomp:\t0\n", EPERM, NULL},
+        {"/proc/self/status", "Name:\tx\nSeccomp:\t0\n", EPERM, "chroot"},
         {"/proc/self/status", "Name:\tx\n", EINVAL, "CONFIG_USER_NS"},
     };
     (void)state;
@@ -99,7 +99,7 @@ static void where_our_profile_is_loaded_apparmor_does_not_refuse(void **state) {
     put(profile, "unconfined\n");
     assert_non_null(strstr(refusal_reason(root, EPERM), "AppArmor"));
     put(profile, "exeat (unconfined)\n");
-    assert_string_equal(refusal_reason(root, EPERM), strerror(EPERM));
+    assert_null(strstr(refusal_reason(root, EPERM), "AppArmor"));
     put(profile, NULL);
     put(rule, NULL);
 }

@@ -304,7 +304,8 @@ static int append_trail(int dir, int to) {
 
 static int keep_trail(const struct run_private *p, const char *log) {
     int dir = open(in(p, "state/audit"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = dir < 0 ? ERR_SYSTEM : append_trail(dir, p->log);
+    /* Of an exeatd that has not come as far as to make the folder there is none. */
+    int result = dir >= 0 ? append_trail(dir, p->log) : errno == ENOENT ? 0 : ERR_SYSTEM;
     const char *why = err_why(result);
     if (dir >= 0)
         close(dir);
@@ -314,16 +315,24 @@ static int keep_trail(const struct run_private *p, const char *log) {
 
 /* ---- the keeper ---- */
 
-enum { KEPT_FIRST = 100, KEPT_LISTENS = KEPT_FIRST, KEPT_DAEMON, KEPT_LOCK, KEPT_LOG, KEPT_END };
+static int order(const void *a, const void *b) {
+    return *(const int *)a - *(const int *)b;
+}
 
-/* Nothing else that the launcher has, such as what its sandbox hears its end by. */
-static bool keep_only(int listens, int daemon, int lock, int log) {
+/* Nothing else that the launcher has, such as what its sandbox hears its end by. -1 in kept stands for none. */
+static bool keep_only(int kept[], size_t n) {
     int null = open("/dev/null", O_RDWR);
-    return dup2(null, STDIN_FILENO) == STDIN_FILENO && dup2(null, STDOUT_FILENO) == STDOUT_FILENO &&
-           dup2(listens, KEPT_LISTENS) >= 0 && dup2(daemon, KEPT_DAEMON) >= 0 &&
-           dup2(lock, KEPT_LOCK) >= 0 && (log < 0 || dup2(log, KEPT_LOG) >= 0) &&
-           close_range(STDERR_FILENO + 1, KEPT_FIRST - 1, 0) == 0 &&
-           close_range(log < 0 ? KEPT_LOG : KEPT_END, ~0U, 0) == 0;
+    unsigned next = STDERR_FILENO + 1;
+    bool ok =
+        dup2(null, STDIN_FILENO) == STDIN_FILENO && dup2(null, STDOUT_FILENO) == STDOUT_FILENO;
+    qsort(kept, n, sizeof *kept, order);
+    for (size_t i = 0; i < n && ok; i++) {
+        if (kept[i] < 0)
+            continue;
+        ok = (unsigned)kept[i] == next || close_range(next, (unsigned)kept[i] - 1, 0) == 0;
+        next = (unsigned)kept[i] + 1;
+    }
+    return ok && close_range(next, ~0U, 0) == 0;
 }
 
 /* False: who would say it is gone. */
@@ -345,16 +354,15 @@ static void end_daemon(int daemon) {
 
 static _Noreturn void keeper(struct run_private *p, struct run_folder *folder, int listens,
                              int daemon, const char *log) {
-    if (setsid() < 0 || chdir("/") != 0 || !keep_only(listens, daemon, folder->lock, p->log))
+    int kept_open[] = {listens, daemon, folder->lock, p->log};
+    if (setsid() < 0 || chdir("/") != 0 ||
+        !keep_only(kept_open, sizeof kept_open / sizeof *kept_open))
         _exit(RUN_FAILED);
-    folder->lock = KEPT_LOCK;
-    if (p->log >= 0)
-        p->log = KEPT_LOG;
-    bool told = await_word(KEPT_LISTENS);
-    end_daemon(KEPT_DAEMON);
+    bool told = await_word(listens);
+    end_daemon(daemon);
     char kept = p->log < 0 || keep_trail(p, log) == 0;
     if (told)
-        send(KEPT_LISTENS, &kept, 1, MSG_NOSIGNAL);
+        send(listens, &kept, 1, MSG_NOSIGNAL);
     else
         run_folder_remove(folder);
     _exit(0);

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,7 @@ static _Noreturn void command(const struct run_plan *plan, const struct inner_ca
     /* Who does not let it go has said why. */
     if (tell_probes(plan, line) != 0 || talk_receive_go(line) != 0 || refused_hear() != 0)
         _exit(RUN_FAILED);
+    umask(caller->mask);
     sigprocmask(SIG_SETMASK, &caller->signals, NULL);
     run_execute(plan->argv);
 }

@@ -10,11 +10,12 @@
 #include <signal.h>
 #include <sys/types.h>
 
-/* Whom the command runs as, and with which signals blocked: those of the caller. */
+/* Whom the command runs as, with which signals blocked and which umask: the caller's. */
 struct inner_caller {
     uid_t uid;
     gid_t gid;
     sigset_t signals;
+    mode_t mask;
 };
 
 /* The ends of the talk (talk.h) in there. */

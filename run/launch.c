@@ -41,6 +41,7 @@ static pid_t find_foreground(void) {
 
 int launch_hold(struct launch *l) {
     *l = (struct launch){.talk = -1, .line = -1, .asks = -1};
+    l->mask = umask(022);
     signals_hold(&l->before);
     l->foreground = find_foreground();
     l->signals = signals_open();
@@ -116,7 +117,8 @@ static int make_talk(struct launch *l, struct inner_talk *theirs) {
 /* The first process' number, or -1 with errno. */
 static pid_t clone_inner(const struct launch *l, const struct run_plan *plan,
                          const struct inner_talk *theirs) {
-    const struct inner_caller caller = {.uid = geteuid(), .gid = getegid(), .signals = l->before};
+    const struct inner_caller caller = {
+        .uid = geteuid(), .gid = getegid(), .signals = l->before, .mask = l->mask};
     pid_t init = clone_into_namespaces();
     if (init != 0)
         return init;
@@ -215,7 +217,9 @@ int launch_await(struct launch *l) {
 }
 
 int launch_wait(struct launch *l, int *status) {
-    launch_await(l);
+    int end = launch_await(l);
+    if (WIFSIGNALED(end))
+        run_say("the sandbox's first process was ended by %s", strsignal(WTERMSIG(end)));
     int result = talk_receive_status(l->talk, status);
     close(l->talk);
     close(l->line);

@@ -1,6 +1,7 @@
 /*
  * A command in a sandbox of namespaces, made by an ordinary user: the outer side. In order:
- * launch_hold holds back every signal from there on; launch_begin makes the namespaces and gives the listening sockets in
+ * launch_hold holds back every signal from there on, and has what is made for the sandbox readable for those who need it whatever the
+ * umask was; launch_begin makes the namespaces and gives the listening sockets in
  * them; launch_enter makes what is to be the command, which probes the sandbox, and gives what it found; somebody begins to
  * serve the listening sockets; launch_go lets the command begin; launch_wait ends with it. A signal that comes before and would
  * end a program that has just begun ends whatever waits for something then: with -1, and without a word.
@@ -28,6 +29,7 @@ struct launch {
     int asks; /* -1, or where exeatd asks for the probes again (base/attach.h) while the command runs */
     int ended;        /* the signal that ended it before its command began; 0: none */
     sigset_t before;  /* blocked before */
+    mode_t mask;      /* of the command's files */
     pid_t foreground; /* the terminal's process group before, or -1 */
 };
 

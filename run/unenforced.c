@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -44,6 +45,7 @@ static _Noreturn void command(const struct launch *l, char **argv, struct view e
     if (variables_set(environment) != 0)
         _exit(RUN_FAILED);
     close_range(STDERR_FILENO + 1, ~0U, 0);
+    umask(l->mask);
     sigprocmask(SIG_SETMASK, &l->before, NULL);
     run_execute(argv);
 }

@@ -110,6 +110,28 @@ def who_kills_its_launcher_is_in_the_log_all_the_same(scene):
     os.unlink(log)
 
 
+def a_killed_launchers_trail_is_kept_whatever_descriptors_it_was_left(scene):
+    """By a careless parent: more than the keeper has of its own."""
+    log, left = scene.file("trail"), [os.open("/dev/null", os.O_RDONLY) for _ in range(120)]
+    with subprocess.Popen(scene.words(["sh", "-c", "curl -s http://evil.example.net/; echo go; sleep 60"], ["--log", log]), pass_fds=left,
+                          stdout=subprocess.PIPE, **scene.how()) as process:
+        assert b"go\n" in iter(process.stdout.readline, b"")
+        directory = directory_of(process)
+        process.kill()
+    for fd in left:
+        os.close(fd)
+    assert wait_for(lambda: not os.path.exists(directory), 20), directory
+    with open(log) as f:
+        assert "evil.example.net" in f.read()
+    os.unlink(log)
+
+
+def the_umask_is_the_commands_and_hinders_nobody(scene):
+    script = "umask; curl -sS -o /dev/null -w '%{http_code}' http://evil.example.net/"
+    for mask in (0o077, 0o777, 0):
+        assert scene.output("sh", "-c", script, umask=mask) == "%04o\n403" % mask
+
+
 def much_goes_through_standard_input_and_output(scene):
     data = os.urandom(1 << 20) * 24
     done = scene.run("cat", stdin=data)

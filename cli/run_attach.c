@@ -2,6 +2,7 @@
 
 #include "base/attach.h"
 #include "cli/client.h"
+#include "cli/run_links.h"
 #include "run/report.h"
 #include "run/say.h"
 
@@ -13,9 +14,12 @@
 
 enum { SLOW_MS = 5000 };
 
-static void put_hidden(struct buf *out, const char *path) {
-    if (path)
-        buf_put(out, view_of(path, strlen(path) + 1));
+/* Hidden, or kept as it is: neither does another thing get its name. */
+static void put_path(struct run_options *o, const char *path, struct buf *out) {
+    if (!path)
+        return;
+    run_links_put(path, &o->links);
+    buf_put(out, view_of(path, strlen(path) + 1));
 }
 
 /* Nobody there is no error: the sandbox gets an exeatd of its own then. */
@@ -32,7 +36,7 @@ static int connect_to(const struct cli *cli, const char *path, struct run_attach
     return 0;
 }
 
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
+int run_attach_find(const struct cli *cli, bool wanted_private, struct run_options *o,
                     struct run_attach *out) {
     struct config config;
     *out = (struct run_attach){.connection = -1};
@@ -42,10 +46,13 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidd
                    : run_say("the configuration %s: %s", cli->config, strerror(errno));
     if (client_config(cli, &config) != EXIT_YES)
         return wanted_private ? 0 : -1;
-    put_hidden(hidden, config.state);
-    put_hidden(hidden, config.control);
-    put_hidden(hidden, config.vault_key);
-    put_hidden(hidden, config.attach.path);
+    put_path(o, config.state, &o->hidden);
+    put_path(o, config.control, &o->hidden);
+    put_path(o, config.vault_key, &o->hidden);
+    put_path(o, config.attach.path, &o->hidden);
+    /* What is written into these holds from the next start or reload on. */
+    put_path(o, cli->config, &o->kept);
+    put_path(o, config.policy, &o->kept);
     snprintf(out->state, sizeof out->state, "%s", config.state);
     int result = wanted_private ? 0 : connect_to(cli, config.attach.path, out);
     config_free(&config);

@@ -6,6 +6,7 @@
 #define CLI_RUN_ATTACH_H
 
 #include "cli/command.h"
+#include "cli/run_options.h"
 #include "cli/run_public.h"
 #include "run/launch.h"
 
@@ -20,10 +21,10 @@ struct run_attach {
 
 /*
  * Connects to the exeatd of the configuration, if there is a configuration, it has `attach`, somebody
- * listens, and no private one is wanted. Appends where that exeatd keeps what it has to hidden (run/plan.h). -1 after
- * saying what is wrong: with the configuration, or that we may not.
+ * listens, and no private one is wanted. Appends where that exeatd keeps what it has to what is hidden of o, and
+ * what it is told to what is kept. -1 after saying what is wrong: with the configuration, or that we may not.
  */
-int run_attach_find(const struct cli *cli, bool wanted_private, struct buf *hidden,
+int run_attach_find(const struct cli *cli, bool wanted_private, struct run_options *o,
                     struct run_attach *out);
 /* Asks for a lane that serves the listeners as the sandbox's. -1 after saying why not. */
 int run_attach_ask(int connection, const char *sandbox, const struct launch *l);

@@ -6,6 +6,7 @@
 #include "cli/policy_told.h"
 #include "cli/run_attach.h"
 #include "cli/run_folder.h"
+#include "cli/run_links.h"
 #include "cli/run_options.h"
 #include "cli/run_private.h"
 #include "cli/run_public.h"
@@ -36,16 +37,22 @@ static const char example[] =
     "    service files { host files.example.com; operation read { GET HEAD /** } }\n"
     "    sandbox default { grant packages all; grant files all }";
 
-/* A file of the user's own settings; false when there is none. */
+/* Where a user has what is his own, by either variable. False: not by this one. */
+static bool find_own_folder(const char *variable, char out[PATH_MAX]) {
+    const char *base = getenv(variable);
+    const char *below = strcmp(variable, "HOME") == 0 ? "/.config" : "";
+    return base && base[0] == '/' && snprintf(out, PATH_MAX, "%s%s/exeat", base, below) < PATH_MAX;
+}
+
+/* A file of the user's own settings, as it is named; false when there is none. */
 static bool find_own(const char *name, char out[PATH_MAX]) {
-    const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-    int n = base && base[0] == '/' ? snprintf(out, PATH_MAX, "%s/exeat/%s", base, name)
-            : home                 ? snprintf(out, PATH_MAX, "%s/.config/exeat/%s", home, name)
-                                   : PATH_MAX;
-    if (n < PATH_MAX && access(out, F_OK) == 0)
-        return true;
-    out[0] = 0;
-    return false;
+    char folder[PATH_MAX];
+    bool is_there =
+        (find_own_folder("XDG_CONFIG_HOME", folder) || find_own_folder("HOME", folder)) &&
+        snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX && access(out, F_OK) == 0;
+    if (!is_there)
+        out[0] = 0;
+    return is_there;
 }
 
 static int find_policy(struct run_options *o, const char *not_attached) {
@@ -144,20 +151,30 @@ static void put_path(const char *path, struct buf *out) {
         buf_put(out, view_of(path, strlen(path) + 1));
 }
 
+/* Those of the other variable are in use where that one is set, or is not. */
+static void put_own(struct run_options *o) {
+    static const char *const variables[] = {"XDG_CONFIG_HOME", "HOME"};
+    char own[PATH_MAX];
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (find_own_folder(variables[i], own)) {
+            put_path(own, &o->hidden);
+            run_links_put(own, &o->links);
+        }
+}
+
 /* Sockets of the host, and where exeat keeps what it has. */
 static int find_hidden(const char *directory, struct run_options *o) {
-    char own[PATH_MAX];
     put_path(directory, &o->hidden);
     put_path("/etc/exeat", &o->hidden);
     put_path("/var/lib/exeat", &o->hidden);
-    if (find_own(".", own))
-        put_path(own, &o->hidden);
+    put_own(o);
     int result = host_sockets(&o->sockets, &o->hidden);
-    return result == 0 ? 0 : run_say("the sockets of this system: %s", err_text(result));
+    return result == 0 ? 0
+                       : run_say("the sockets of this system, /proc/net/unix: %s", err_why(result));
 }
 
 /* Without links in them, as those of --bind are. What does not exist stays as it is. */
-static int resolve_hidden(struct buf *paths) {
+static int resolve_paths(struct buf *paths) {
     char real[PATH_MAX];
     struct buf resolved;
     buf_init(&resolved, RUN_HIDDEN_MAX);
@@ -168,7 +185,7 @@ static int resolve_hidden(struct buf *paths) {
     }
     buf_free(paths);
     *paths = resolved;
-    return buf_ok(paths) ? 0 : run_say("there is too much to be hidden");
+    return buf_ok(paths) ? 0 : run_say("there is too much to be hidden or kept");
 }
 
 static int check_binds_for(const struct run_options *o, const char *base) {
@@ -192,14 +209,14 @@ static int check_binds(const struct run_options *o) {
     return 0;
 }
 
-/* What is written into it would decide the next time. */
-static int keep_read_only(struct run_plan *plan, const char *path) {
-    if (!*path)
-        return 0;
-    if (plan->n_read_only == RUN_PATHS_MAX)
-        return run_say("--ro: more than %d", RUN_PATHS_MAX - 2);
-    plan->read_only[plan->n_read_only++] = path;
-    return 0;
+/* What is written into these would decide the next time, or was recorded before. */
+static int find_kept(struct run_options *o) {
+    struct stat st;
+    put_path(o->policy, &o->kept);
+    put_path(o->settings, &o->kept);
+    if (*o->log && stat(o->log, &st) == 0 && S_ISREG(st.st_mode))
+        put_path(o->log, &o->kept);
+    return resolve_paths(&o->kept);
 }
 
 /* ---- who serves the sandbox ---- */
@@ -232,7 +249,7 @@ static int server_find(struct server *s, const struct cli *cli, struct run_optio
     struct run_attach found;
     if (!o->unenforced && refusal_within(""))
         return run_say("%s", refusal_within(""));
-    if (run_attach_find(cli, *o->policy, &o->hidden, &found) != 0)
+    if (run_attach_find(cli, *o->policy, o, &found) != 0)
         return -1;
     s->connection = found.connection;
     s->is_private = found.connection < 0;
@@ -371,12 +388,14 @@ static int run_unenforced(struct server *s, const struct run_options *o, struct 
 
 static int run_sandboxed(struct server *s, struct run_options *o, struct launch *l, int *status) {
     s->port = RUN_PROXY_PORT;
-    if (find_hidden(s->folder.path, o) != 0 || resolve_hidden(&o->hidden) != 0 ||
-        resolve_hidden(&o->sockets) != 0 || check_binds(o) != 0 ||
-        keep_read_only(&o->plan, o->policy) != 0 || keep_read_only(&o->plan, o->settings) != 0)
+    if (find_hidden(s->folder.path, o) != 0 || resolve_paths(&o->hidden) != 0 ||
+        resolve_paths(&o->sockets) != 0 || check_binds(o) != 0 || find_kept(o) != 0 ||
+        !buf_ok(&o->links))
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
     o->plan.sockets = buf_view(&o->sockets);
+    o->plan.kept = buf_view(&o->kept);
+    o->plan.links = buf_view(&o->links);
     nss_place_make(&s->nss);
     return launch_begin(l, &o->plan) == 0 && start(s, o, l) == 0 ? launch_wait(l, status) : -1;
 }
@@ -426,5 +445,7 @@ int command_run(const struct cli *cli, int argc, char **argv) {
         result = -1;
     buf_free(&o.hidden);
     buf_free(&o.sockets);
+    buf_free(&o.links);
+    buf_free(&o.kept);
     return result == 0 ? end_as(status) : RUN_FAILED;
 }

@@ -1,6 +1,7 @@
 #include "cli/run_options.h"
 
 #include "cli/environment.h"
+#include "cli/run_links.h"
 #include "run/say.h"
 
 #include <errno.h>
@@ -13,6 +14,13 @@
 
 static int resolve(const char *option, const char *path, char out[PATH_MAX]) {
     return realpath(path, out) ? 0 : run_say("%s %s: %s", option, path, strerror(errno));
+}
+
+/* Of what the command may not change: neither may it change what the name means. */
+static int resolve_named(struct run_options *o, const char *option, const char *path,
+                         char out[PATH_MAX]) {
+    run_links_put(path, &o->links);
+    return resolve(option, path, out);
 }
 
 /* The same, to be kept. */
@@ -29,16 +37,17 @@ static int take_sandbox(struct run_options *o, const char *value) {
 }
 
 static int take_policy(struct run_options *o, const char *value) {
-    return resolve("--policy", value, o->policy);
+    return resolve_named(o, "--policy", value, o->policy);
 }
 
 static int take_settings(struct run_options *o, const char *value) {
-    return resolve("--settings", value, o->settings);
+    return resolve_named(o, "--settings", value, o->settings);
 }
 
 /* It need not be there yet. */
 static int take_log(struct run_options *o, const char *value) {
     int n = snprintf(o->log, sizeof o->log, "%s", value);
+    run_links_put(value, &o->links);
     return n > 0 && n < PATH_MAX ? 0 : run_say("--log: no such name for a file");
 }
 
@@ -46,6 +55,7 @@ static int take_read_only(struct run_options *o, const char *value) {
     struct run_plan *plan = &o->plan;
     if (plan->n_read_only == RUN_PATHS_MAX)
         return run_say("--ro: more than %d", RUN_PATHS_MAX);
+    run_links_put(value, &o->links);
     const char *path = resolved("--ro", value);
     if (!path)
         return -1;
@@ -55,7 +65,7 @@ static int take_read_only(struct run_options *o, const char *value) {
 
 static int take_hidden(struct run_options *o, const char *value) {
     char path[PATH_MAX];
-    if (resolve("--hide", value, path) != 0)
+    if (resolve_named(o, "--hide", value, path) != 0)
         return -1;
     buf_put(&o->hidden, view_of(path, strlen(path) + 1));
     return 0;
@@ -171,6 +181,8 @@ int run_options_read(int argc, char **argv, struct run_options *o) {
     *o = (struct run_options){.sandbox = NULL};
     buf_init(&o->hidden, RUN_HIDDEN_MAX);
     buf_init(&o->sockets, RUN_HIDDEN_MAX);
+    buf_init(&o->links, RUN_HIDDEN_MAX);
+    buf_init(&o->kept, RUN_HIDDEN_MAX);
     int i = 0;
     while (i < argc && strcmp(argv[i], "--") != 0) {
         int taken = take_option(o, argc - i, argv + i);

@@ -26,6 +26,8 @@ struct run_options {
     bool unenforced;      /* no sandbox */
     struct buf hidden;    /* of --hide, as run_plan.hidden */
     struct buf sockets;   /* as run_plan.sockets */
+    struct buf links;     /* as run_plan.links */
+    struct buf kept;      /* as run_plan.kept */
     struct run_plan plan; /* paths and the command; without what is hidden */
 };
 

@@ -116,7 +116,8 @@ int cover_show(int fd, const char *path) {
 
 static bool is_mounted(const char *path) {
     struct statx st;
-    return statx(AT_FDCWD, path, 0, 0, &st) == 0 && (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+    return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, 0, &st) == 0 &&
+           (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
 int cover_pin(const char *path) {
@@ -131,6 +132,24 @@ int cover_pin(const char *path) {
         *slash = '/';
     }
     return 0;
+}
+
+static bool is_in_writable_folder(const char *path) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    return access(folder, W_OK) == 0;
+}
+
+int cover_pin_link(const char *path) {
+    if (cover_pin(path) != 0)
+        return -1;
+    if (!is_in_writable_folder(path) || is_mounted(path))
+        return 0;
+    int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    if (fd < 0)
+        return -1;
+    return done_in(fd, move_mount(fd, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 int cover_read_only(const char *path) {

@@ -24,6 +24,8 @@ int cover_make_folder(const char *path);
 int cover_link(const char *to, const char *path);
 /* The folders above path that could be renamed, so that another lay there, cannot be any more: each becomes a mount. */
 int cover_pin(const char *path);
+/* Nor can the symbolic link at path, or be replaced. */
+int cover_pin_link(const char *path);
 /* Everything at path becomes read-only, as far as it is mounted now. */
 int cover_read_only(const char *path);
 

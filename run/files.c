@@ -148,15 +148,15 @@ static int hide_socket(const char *path) {
     return result == 0 || why == ENOENT ? 0 : cannot_hide(path);
 }
 
-static int hide_each(struct view paths, int (*hide_one)(const char *path)) {
+static int do_each(struct view paths, int (*one)(const char *path)) {
     while (paths.n > 0)
-        if (hide_one((const char *)view_cut(&paths, 0).p) != 0)
+        if (one((const char *)view_cut(&paths, 0).p) != 0)
             return -1;
     return 0;
 }
 
 static int hide_all(const struct run_plan *plan) {
-    return hide_each(plan->hidden, hide) == 0 ? hide_each(plan->sockets, hide_socket) : -1;
+    return do_each(plan->hidden, hide) == 0 ? do_each(plan->sockets, hide_socket) : -1;
 }
 
 /* ---- --ro and --bind ---- */
@@ -164,22 +164,32 @@ static int hide_all(const struct run_plan *plan) {
 static int narrow_at(const char *path) {
     return cover_pin(path) == 0 && cover_read_only(path) == 0
                ? 0
-               : run_say("--ro %s: %s", path, strerror(errno));
+               : run_say("%s cannot be made read-only: %s", path, strerror(errno));
+}
+
+/* As with what is hidden, what cannot be reached is not there. */
+static int keep(const char *path) {
+    return access(path, F_OK) == 0 || is_there_all_the_same(errno) ? narrow_at(path) : 0;
+}
+
+static int pin_link(const char *path) {
+    return cover_pin_link(path) == 0
+               ? 0
+               : run_say("the link %s cannot be kept: %s", path, strerror(errno));
 }
 
 static int narrow(const struct run_plan *plan) {
     for (size_t i = 0; i < plan->n_read_only; i++)
         if (narrow_at(plan->read_only[i]) != 0)
             return -1;
-    return 0;
+    return do_each(plan->kept, keep) == 0 ? do_each(plan->links, pin_link) : -1;
 }
 
-static int hide_in_bind(const struct run_bind *bind, struct view paths,
-                        int (*hide_one)(const char *path)) {
+static int do_in_bind(const struct run_bind *bind, struct view paths,
+                      int (*one)(const char *path)) {
     char place[RUN_PLACE_MAX];
     while (paths.n > 0)
-        if (run_bind_place(bind, (const char *)view_cut(&paths, 0).p, place) &&
-            hide_one(place) != 0)
+        if (run_bind_place(bind, (const char *)view_cut(&paths, 0).p, place) && one(place) != 0)
             return -1;
     return 0;
 }
@@ -190,8 +200,10 @@ static int cover_in_bind(const struct run_plan *plan, const struct run_bind *bin
     for (size_t i = 0; i < plan->n_read_only; i++)
         if (run_bind_place(bind, plan->read_only[i], place) && narrow_at(place) != 0)
             return -1;
-    return hide_in_bind(bind, plan->hidden, hide) == 0
-               ? hide_in_bind(bind, plan->sockets, hide_socket)
+    return do_in_bind(bind, plan->kept, keep) == 0 &&
+                   do_in_bind(bind, plan->links, pin_link) == 0 &&
+                   do_in_bind(bind, plan->hidden, hide) == 0
+               ? do_in_bind(bind, plan->sockets, hide_socket)
                : -1;
 }
 

@@ -26,6 +26,8 @@ struct run_plan {
     struct view
         hidden; /* paths, each with a NUL: files and folders that the command does not have */
     struct view sockets; /* the same of sockets: what else is at these paths it has */
+    struct view kept;    /* the same of files: they are read-only, and stay where they are */
+    struct view links;   /* the same of symbolic links: they stay as they are */
     const char *read_only[RUN_PATHS_MAX]; /* "/": everything */
     size_t n_read_only;
     struct run_bind

@@ -381,17 +381,26 @@ def the_trail_is_kept_where_it_is_asked_for(scene):
     assert verified.returncode == 0 and json.loads(verified.stdout)["trails"] == 2, verified
 
 
-def the_trail_goes_to_no_file_that_the_command_chooses(scene):
-    log, other = scene.file("trail.jsonl"), scene.write("other", "as it was\n")
-    script = "rm -f %s; ln -s %s %s; curl -sS https://evil.example.net/" % (log, other, log)
-    scene.run("sh", "-c", script, options=["--log", log])
-    assert os.path.islink(log)
-    with open(other) as f:
-        assert f.read() == "as it was\n"
-    # What an earlier command has left is no better, and is told before anything runs.
-    done = scene.run("echo", "unkept", options=["--log", log])
-    os.unlink(log)
+def the_trail_is_none_of_the_commands(scene):
+    """Neither what is recorded of it, nor what earlier ones have left in the file."""
+    folder = scene.make(scene.file("trails"))
+    link, log = folder + "/latest", folder + "/trail.jsonl"
+    scene.run("curl", "-sS", "https://earlier.example.net/", options=["--log", log])
+    os.symlink(folder, scene.file("by-link"))
+    script = ("dd if=/dev/null of={0}; rm -f {0}; mv {0} {0}.old; mv {1} {1}.old; rm {2}; ln -s /dev/null {3}; "
+              "curl -sS https://evil.example.net/").format(log, folder, scene.file("by-link"), link)
+    done = scene.run("sh", "-c", script, options=["--log", scene.file("by-link") + "/trail.jsonl"])
+    assert done.stderr.count(b"busy") == 4 and b"Read-only" in done.stderr, done
+    shown = scene.raw([scene.exeat, "log", "--file", log])
+    assert b"earlier.example.net" in shown.stdout and b"evil.example.net" in shown.stdout, shown
+    # A link that an earlier command has left is refused, and told before anything runs.
+    done = scene.run("echo", "unkept", options=["--log", link])
+    os.unlink(scene.file("by-link"))
+    shutil.rmtree(folder)
     assert done.returncode == 125 and b"is a link" in done.stderr and b"unkept" not in done.stdout, done
+
+
+def a_trail_that_cannot_be_kept_is_told_before_anything_runs(scene):
     done = scene.run("echo", "unkept", options=["--log", scene.file("no-folder/trail")])
     assert done.returncode == 125 and b"No such file" in done.stderr and b"unkept" not in done.stdout, done
 
@@ -423,6 +432,19 @@ def a_running_exeatd_serves_the_sandbox(attached):
     assert b"Bearer " + SECRET.encode() in attached.daemon.upstream.requests[-1]
     record = wait_for(lambda: next((r for r in attached.daemon.records() if r.get("path") == "/v1/items/attached"), None))
     assert record and record["sandbox"] == "a" and "unenforced" not in record, record
+
+
+def what_exeatd_is_told_cannot_be_changed_for_its_next_start(attached):
+    """The daemon's own user has it in a folder that the command can write to."""
+    own = attached.daemon.directory
+    before = os.stat(own)
+    os.chown(own, ORDINARY, ORDINARY)
+    try:
+        done = attached.run("sh", "-c", "cd $0; for file in exeat.conf policy.exeat; do mv $file other; ln -sf x $file; done", own,
+                            options=["--bind", own])
+    finally:
+        os.chown(own, before.st_uid, before.st_gid)
+    assert done.stderr.count(b"busy") == 4, done
 
 
 def two_of_them_do_not_see_each_other(attached):

@@ -183,6 +183,36 @@ def the_policy_cannot_be_changed_by_way_of_its_folder(scene):
     shutil.rmtree(os.path.dirname(folder))
 
 
+def what_is_named_by_a_link_cannot_be_changed_by_way_of_the_link(scene):
+    """Also where a folder on the way is one, and where a bind shows it."""
+    folder = scene.make(scene.make(scene.file("project")) + "/inner")
+    policy, rc = scene.own(shutil.copy(scene.policy, folder)), scene.write("project/inner/rc", "as it was")
+    for link, to in (("link", "inner"), ("policy", "link/policy"), ("rc", "inner/rc")):
+        os.symlink(to, scene.file("project/" + link))
+    os.chown(scene.file("project"), scene.user or 0, scene.user or 0)
+    script = ("cd %s; for name in link policy rc; do ln -sfn x $name; mv $name other; rm $name; "
+              "unshare -Um --propagation unchanged rm $name; done; echo; grep -c service policy; cat rc")
+    for options, place in (((), "project"), (("--bind=%s:/tmp/deep" % scene.file("project"),), "/tmp/deep")):
+        words = [scene.exeat, "run", "--policy", scene.file("project/policy"), "--sandbox", "a", "--ro", scene.file("project/rc"), *options,
+                 "--", "sh", "-c", script % os.path.join(scene.visible, place)]
+        done = scene.raw(words)
+        assert done.stdout == b"\n2\nas it was" and done.stderr.count(b"busy") == 12, done
+    shutil.rmtree(scene.file("project"))
+
+
+def exeats_own_folder_is_hidden_whichever_variable_names_it(scene):
+    """And may be a link, as those who keep such files elsewhere have it."""
+    own, other = scene.make(scene.make(scene.home + "/.config") + "/exeat"), scene.make(scene.make(scene.file("xdg")) + "/elsewhere")
+    for folder in (own, other):
+        scene.own(shutil.copy(scene.policy, folder))
+    os.symlink("elsewhere", scene.file("xdg/exeat"))
+    script = "ls %s %s; rm -r %s; rm %s" % (own, other, own, scene.file("xdg/exeat"))
+    done = scene.run("sh", "-c", script, env={"XDG_CONFIG_HOME": scene.file("xdg")})
+    shutil.rmtree(scene.home + "/.config")
+    shutil.rmtree(scene.file("xdg"))
+    assert b"policy" not in done.stdout and done.stderr.count(b"busy") == 2, done
+
+
 def what_is_hidden_or_read_only_stays_so_inside_of_what_is_shown(scene):
     tree = scene.make(scene.file("tree"))
     own = scene.make(scene.make(tree + "/.config") + "/exeat")

@@ -42,15 +42,29 @@ static const char *in(const struct run_private *p, const char *name) {
 
 /* ---- what a start needs ---- */
 
+/* In the quotes that it has none of. */
+static int put_path(const char *word, const char *path, struct buf *out) {
+    char quote = strchr(path, '"') ? '\'' : '"';
+    for (const char *at = path; *at; at++)
+        if (*at == quote || (unsigned char)*at < 0x20 || *at == 0x7f)
+            return run_say("a configuration cannot hold the name of %s: a control character, or "
+                           "quotes of both kinds, are in it",
+                           path);
+    buf_printf(out, "%s %c%s%c", word, quote, path, quote);
+    return 0;
+}
+
 /* Absolute, as the settings are read as a file in another folder. Root's daemon gives each role a user of its own. */
-static void put_configuration(const struct run_private *p, const struct run_options *o,
-                              struct buf *out) {
-    buf_printf(out,
-               "state \"%s/state\"\npolicy \"%s\"\ncontrol \"%s/control.sock\"\n"
-               "attach \"%s/attach.sock\" { mode 0600 }\n",
-               p->directory, o->policy, p->directory, p->directory);
+static int put_configuration(const struct run_private *p, const struct run_options *o,
+                             struct buf *out) {
+    if (put_path("state", in(p, "state"), out) != 0 || put_path("\npolicy", o->policy, out) != 0 ||
+        put_path("\ncontrol", in(p, "control.sock"), out) != 0 ||
+        put_path("\nattach", in(p, "attach.sock"), out) != 0)
+        return -1;
+    buf_put_str(out, " { mode 0600 }\n");
     if (geteuid() == 0)
         buf_put_str(out, "uids 61800 - 61999\n");
+    return 0;
 }
 
 static int write_configuration(const struct run_private *p, const struct run_options *o) {
@@ -58,7 +72,8 @@ static int write_configuration(const struct run_private *p, const struct run_opt
     buf_init(&text, CONFIGURATION_MAX);
     int result = run_settings_read(o->settings, &text);
     size_t own = buf_len(&text);
-    put_configuration(p, o, &text);
+    if (result == 0)
+        result = put_configuration(p, o, &text);
     if (result == 0 && own > 0)
         result = run_settings_check(o->settings, buf_view(&text), own);
     int fd =

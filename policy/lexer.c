@@ -93,6 +93,8 @@ static size_t template_at(const struct lexer *l, size_t start) {
     return byte_at(l, n) == '}' && n > 1 ? n + 1 : 0;
 }
 
+#define DECEPTION "a character in this word makes the line read differently"
+
 static struct token bad_token(struct lexer *l) {
     skip_line(l);
     return (struct token){.kind = TOKEN_BAD, .at = here(l)};
@@ -103,9 +105,13 @@ static struct token read_quoted(struct lexer *l, uint8_t quote) {
     size_t start = ++l->pos;
     for (; !at_end(l) && byte_at(l, 0) != quote; l->pos++) {
         uint8_t c = byte_at(l, 0);
+        if (c >= 0x80 && l->international && !deceives(view_skip(l->text, l->pos)))
+            continue;
         if (c < 0x20 || c >= 0x7f) {
             if (at_newline(l))
                 errors_add(l->errors, here(l), "expected '%c' before the end of the line", quote);
+            else if (c >= 0x80 && l->international)
+                errors_add(l->errors, here(l), DECEPTION);
             else
                 errors_add(l->errors, here(l), "byte 0x%02x in quotes, expected ASCII characters",
                            c);
@@ -146,8 +152,7 @@ static struct token read_word(struct lexer *l) {
         else if (c == '"')
             errors_add(l->errors, here(l), "'\"' inside a word: quotes enclose a whole word");
         else if (c >= 0x80 && l->international && deceives(view_skip(l->text, l->pos)))
-            errors_add(l->errors, here(l),
-                       "a character in this word makes the line read differently");
+            errors_add(l->errors, here(l), DECEPTION);
         else if (c <= 0x20 || c == 0x7f || (c >= 0x80 && !l->international))
             errors_add(l->errors, here(l), "byte 0x%02x, expected ASCII characters", c);
         else {
@@ -397,12 +402,12 @@ static int read_statement(struct lexer *l, struct block *b) {
         i++;
     if (i == b->n)
         return unknown_word(l, b);
-    if (b->table[i].once == STATEMENT_ONCE && b->seen[i].line != 0) {
+    if ((b->table[i].use & STATEMENT_ONCE) && b->seen[i].line != 0) {
         errors_add(l->errors, l->token.at, "a second '%s' in %s, the first is in line %u",
                    b->table[i].word, b->inside ? b->inside : "this file", b->seen[i].line);
         return ERR_BAD;
     }
-    l->international = b->table[i].once == STATEMENT_HOSTS;
+    l->international = b->table[i].use & STATEMENT_NAMES;
     struct token keyword = lexer_take(l);
     b->seen[i] = keyword.at;
     int err = b->table[i].read(b->ctx, l, &keyword);

@@ -41,7 +41,7 @@ struct lexer {
     const struct statement *top; /* what begins outside of blocks: before it a '}' is missing */
     size_t n_top;
     bool in_list;       /* ',' and ']' end words */
-    bool international; /* characters outside ASCII may stand in words: names of hosts */
+    bool international; /* characters outside ASCII may stand in words: names of hosts and files */
 };
 
 /*
@@ -75,11 +75,12 @@ bool lexer_at_list(const struct lexer *l);
 MUST_USE int lexer_list(struct lexer *l, const char *what,
                         int (*item)(void *ctx, struct lexer *l, const struct token *t), void *ctx);
 
-/* How often a statement may stand in a block. */
+/* How a statement may stand in a block. */
 enum statement_use {
     STATEMENT_OFTEN = false,
     STATEMENT_ONCE = true,
-    STATEMENT_HOSTS, /* often; its words may have characters outside ASCII */
+    STATEMENT_NAMES = 2, /* of hosts or files: its words may have characters outside ASCII */
+    STATEMENT_NAMES_ONCE = STATEMENT_NAMES | STATEMENT_ONCE,
 };
 
 /* One keyword of a block. */
@@ -87,7 +88,7 @@ struct statement {
     const char *word;
     /* Reads what stands behind the keyword `at`; anything but 0 means that an error was reported, or ERR_MEMORY. */
     int (*read)(void *ctx, struct lexer *l, const struct token *at);
-    enum statement_use once;
+    enum statement_use use;
 };
 
 enum { STATEMENTS_MAX = 32 /* rows of a table */ };

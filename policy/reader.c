@@ -98,9 +98,12 @@ static int late_layer(void *source, struct lexer *l, const struct token *at) {
 static int read_text(struct policy_source *s, struct view text, const char *name,
                      struct policy_errors *errors) {
     static const struct statement words[] = {
-        {"service", read_service, false}, {"sandbox", read_sandbox, false},
-        {"expect", read_expect, false},   {"guard", read_guard, false},
-        {"include", read_include, false}, {"layer", late_layer, false},
+        {"service", read_service, false},
+        {"sandbox", read_sandbox, false},
+        {"expect", read_expect, false},
+        {"guard", read_guard, false},
+        {"include", read_include, STATEMENT_NAMES},
+        {"layer", late_layer, false},
     };
     struct view copy = arena_copy(&s->policy->arena, text);
     struct lexer l;

@@ -348,13 +348,13 @@ static int read_limit(void *source, struct lexer *l, const struct token *at) {
 
 int read_service(void *source, struct lexer *l, const struct token *at) {
     static const struct statement words[] = {
-        {"host", read_host, STATEMENT_HOSTS},
+        {"host", read_host, STATEMENT_NAMES},
         {"port", read_port, false},
         {"tls", read_tls, false},
         {"alpn", read_alpn, true},
         {"country", read_country, true},
         {"asn", read_asn, true},
-        {"upstream", read_upstream, false},
+        {"upstream", read_upstream, STATEMENT_NAMES},
         {"credential", read_credential, false},
         {"operation", read_operation, false},
         {"never", read_never, false},

@@ -287,6 +287,22 @@ def without_a_policy_the_message_has_one_that_loads(scene):
     assert scene.raw([scene.exeat, "run", "--policy", example, "--", "sh", "-c", "exit 4"]).returncode == 4
 
 
+def a_policy_may_have_any_name_that_a_configuration_can_hold(scene):
+    for name, ends in ((b"ren\xc3\xa9 { # ; }", 0), (b"\xff\"'" [:2], 0), (b"it's", 0), (b"\"'", 125), (b"a\nb", 125)):
+        folder = os.path.join(scene.visible.encode(), name)
+        scene.make(folder)
+        policy = scene.own(shutil.copy(scene.policy.encode(), folder))
+        done = scene.raw([scene.exeat, "run", "--policy", policy, "--sandbox", "b", "--secret", "demo-key", "--log", folder + b"/log", "--", "curl", "-sS", "-o",
+                          "/dev/null", "http://evil.example.net/"])
+        assert done.returncode == ends and (b"cannot hold the name" in done.stderr) == (ends == 125), (name, done)
+        if ends == 0:
+            shown = scene.raw([scene.exeat, "log", "verify", "--file", folder + b"/log"])
+            assert shown.returncode == 0, (name, shown)
+            with open(folder + b"/log", encoding="utf-8") as f:
+                assert any(json.loads(line).get("host") == "evil.example.net" for line in f), name
+        shutil.rmtree(folder)
+
+
 def the_users_own_policy_and_settings_are_found(scene):
     folder = os.path.join(scene.home, ".config", "exeat")
     os.makedirs(folder)

@@ -66,6 +66,18 @@ static void relative_paths_are_relative_to_the_configurations_folder(void **stat
     }
 }
 
+/* A file system holds any bytes; what an operator would read differently is refused all the same. */
+static void names_of_files_may_have_characters_outside_ascii(void **state) {
+    (void)state;
+    struct config c = read_config("state \"/home/ren\xc3\xa9/a b\"\npolicy '/p\xff\"q'\n"
+                                  "trust file caf\xc3\xa9\nlisten unix /\xc3\xa9 { sandbox a }\n");
+    assert_string_equal(c.state, "/home/ren\xc3\xa9/a b");
+    assert_string_equal(c.policy, "/p\xff\"q");
+    assert_string_equal(c.trust->path, "/etc/exeat/caf\xc3\xa9");
+    assert_string_equal(c.listeners->path, "/\xc3\xa9");
+    config_free(&c);
+}
+
 static void listeners_have_addresses_and_lanes_in_order(void **state) {
     (void)state;
     struct config c =
@@ -582,6 +594,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_configuration_has_defaults),
         cmocka_unit_test(relative_paths_are_relative_to_the_configurations_folder),
+        cmocka_unit_test(names_of_files_may_have_characters_outside_ascii),
         cmocka_unit_test(listeners_have_addresses_and_lanes_in_order),
         cmocka_unit_test(a_listener_says_whom_it_lets_in),
         cmocka_unit_test(a_listener_with_a_group_has_a_second_one_that_hears_it),

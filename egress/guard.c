@@ -1,6 +1,7 @@
 #include "egress/guard.h"
 
 #include "base/secret.h"
+#include "egress/escape.h"
 #include "egress/fold.h"
 #include "egress/guard_set.h"
 
@@ -10,23 +11,32 @@
 enum mark { MARK_NONE, MARK_FRAGMENT, MARK_WHOLE };
 
 /*
- * Where context, held bytes and a piece stand side by side, as they are and without folds (arena),
- * and what is to be masked of either. Used within one call only, and so one for all sets.
+ * The layers of a text: as it is; without its folds; with its escapes undone; and undone once more, since a string may
+ * stand in a string. Each is made of the one before.
+ */
+enum { LAYER_PLAIN, LAYER_FOLDS, LAYER_ESCAPES, LAYER_NESTED, LAYERS };
+
+struct layer {
+    uint8_t *text, *marks; /* what is to be masked of it */
+    bool *gone;            /* bytes of the layer before that this one lacks */
+};
+
+/*
+ * Where context, held bytes and a piece stand side by side, in all layers (arena). Used within one call only, and so
+ * one for all sets.
  */
 static struct bench {
     unsigned sets;
     size_t size;
-    uint8_t *window, *folded;
-    bool *gone; /* bytes of window that folded lacks */
-    uint8_t *marks, *folded_marks;
+    struct layer layers[LAYERS];
 } bench;
 
 static void bench_clear(void) {
-    secret_free(bench.window);
-    secret_free(bench.folded);
-    free(bench.gone);
-    free(bench.marks);
-    free(bench.folded_marks);
+    for (size_t i = 0; i < LAYERS; i++) {
+        secret_free(bench.layers[i].text);
+        free(bench.layers[i].marks);
+        free(bench.layers[i].gone);
+    }
     bench = (struct bench){.sets = bench.sets};
 }
 
@@ -39,17 +49,21 @@ void guard_bench_close(void) {
         bench_clear();
 }
 
+static bool layer_make(struct layer *layer, size_t size) {
+    layer->text = secret_alloc(size);
+    layer->marks = malloc(size);
+    layer->gone = malloc(size);
+    return layer->text && layer->marks && layer->gone;
+}
+
 bool guard_bench_fits(size_t n) {
     if (n <= bench.size)
         return true;
     bench_clear();
-    size_t size = n > 2 * GUARD_PIECE_MAX ? n : 2 * GUARD_PIECE_MAX;
-    bench.window = secret_alloc(size);
-    bench.folded = secret_alloc(size);
-    bench.gone = malloc(size);
-    bench.marks = malloc(size);
-    bench.folded_marks = malloc(size);
-    if (bench.window && bench.folded && bench.gone && bench.marks && bench.folded_marks)
+    size_t size = n > 2 * GUARD_PIECE_MAX ? n : 2 * GUARD_PIECE_MAX, made = 0;
+    while (made < LAYERS && layer_make(&bench.layers[made], size))
+        made++;
+    if (made == LAYERS)
         bench.size = size;
     else
         bench_clear();
@@ -60,10 +74,11 @@ bool guard_bench_fits(size_t n) {
 
 enum { SEEN = 64 };
 
-/* A text being looked at, as it is or without its folds. */
+/* A text being looked at, in one layer. */
 struct look {
     struct guard_set *set;
     struct view text;
+    const struct layer *layer;
     uint8_t *marks; /* made when the first run is found: plain text does not pay for them */
     bool any, fragments;
     size_t shown, end, whole;    /* of struct window */
@@ -76,15 +91,17 @@ struct look {
  */
 struct window {
     size_t n, shown, end, whole;
-    bool any;   /* bench.marks holds what is to be masked */
-    bool folds; /* bench.gone holds which bytes are folds */
+    bool any;   /* the plain layer's marks say what is to be masked */
+    bool folds; /* the layer without folds says which bytes are folds */
 };
 
 /* Without `seen`, which few looks need. */
-static void begin_look(struct look *look, struct guard_set *set, struct view text, uint8_t *marks) {
+static void begin_look(struct look *look, struct guard_set *set, struct view text,
+                       const struct layer *layer) {
     look->set = set;
     look->text = text;
-    look->marks = marks;
+    look->layer = layer;
+    look->marks = layer->marks;
     look->any = look->fragments = false;
     look->shown = look->end = look->whole = 0;
 }
@@ -103,18 +120,28 @@ static void mark(void *ctx, const struct guard_run *run) {
             look->marks[i] = MARK_FRAGMENT;
 }
 
-/* What either look found holds for both. */
-static void share_marks(struct look *plain, struct look *folded) {
-    struct look *other = plain->any ? folded : plain;
-    if (!plain->any || !folded->any)
-        memset(other->marks, MARK_NONE, other->text.n);
-    for (size_t i = 0, j = 0; i < plain->text.n; i++) {
-        if (bench.gone[i])
-            continue;
-        uint8_t *a = &plain->marks[i], *b = &folded->marks[j++];
-        *a = *b = *a > *b ? *a : *b;
+static uint8_t graver(uint8_t a, uint8_t b) {
+    return a > b ? a : b;
+}
+
+/* What one look found holds for the other; and for all of an escape what holds for what it stands for. */
+static void share_marks(struct look *upper, struct look *lower) {
+    const bool *gone = lower->layer->gone;
+    bool escapes = lower->layer != &bench.layers[LAYER_FOLDS];
+    if (!upper->any)
+        memset(upper->marks, MARK_NONE, upper->text.n);
+    if (!lower->any)
+        memset(lower->marks, MARK_NONE, lower->text.n);
+    for (size_t i = 0, j = 0; i < upper->text.n; i++) {
+        uint8_t *mark = &upper->marks[i];
+        if (!gone[i]) {
+            *mark = lower->marks[j] = graver(*mark, lower->marks[j]);
+            j++;
+        } else if (escapes) {
+            *mark = graver(*mark, mark[-1]);
+        }
     }
-    plain->any = folded->any = true;
+    upper->any = lower->any = true;
 }
 
 static bool is_in_a_whole(const struct look *look, const struct guard_run *run) {
@@ -168,39 +195,74 @@ static void count_all(struct look *look) {
     guard_index_scan(&look->set->index, look->text, count, look);
 }
 
-static size_t without_folds(size_t end) {
+/* How many of the first n bytes of the layer before are in this one. */
+static size_t left_of(const struct layer *layer, size_t n) {
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++)
+        left += !layer->gone[i];
+    return left;
+}
+
+/* Looks for runs in each layer that is another one than the layer before; how many looks there were. */
+static size_t look_in_layers(struct guard_set *set, struct view text, struct look looks[LAYERS]) {
+    static size_t (*const undo[LAYERS])(struct view, uint8_t *, bool *) = {
+        [LAYER_FOLDS] = fold_remove, [LAYER_ESCAPES] = escape_undo, [LAYER_NESTED] = escape_undo};
     size_t n = 0;
-    for (size_t i = 0; i < end; i++)
-        n += !bench.gone[i];
+    for (size_t i = 0; i < LAYERS; i++) {
+        const struct layer *layer = &bench.layers[i];
+        size_t left = undo[i] ? undo[i](text, layer->text, layer->gone) : text.n;
+        if (undo[i] && left == text.n && i == LAYER_ESCAPES)
+            break;
+        if (undo[i] && left == text.n)
+            continue;
+        text = view_of(layer->text, left);
+        begin_look(&looks[n], set, text, layer);
+        guard_index_scan(&set->index, text, mark, &looks[n++]);
+    }
     return n;
 }
 
-/* Finds what is to be masked, and counts fragments: of either look, since what one takes for a fold may be of a secret. */
-static void look_at(struct guard_set *set, struct window *w) {
-    struct view text = view_of(bench.window, w->n);
-    struct look plain, folded;
-    begin_look(&plain, set, text, bench.marks);
-    plain.shown = w->shown;
-    plain.end = w->end;
-    plain.whole = w->whole;
-    guard_index_scan(&set->index, text, mark, &plain);
-    struct view without = view_of(bench.folded, fold_remove(text, bench.folded, bench.gone));
-    begin_look(&folded, set, without, bench.folded_marks);
-    w->folds = without.n < w->n;
-    if (w->folds)
-        guard_index_scan(&set->index, without, mark, &folded);
-    w->any = plain.any || folded.any;
-    if (w->folds && w->any) {
-        share_marks(&plain, &folded);
-        folded.shown = without_folds(w->shown);
-        folded.end = without_folds(w->end);
-        folded.whole = without_folds(w->whole);
+static bool any_look(const struct look *looks, size_t n, bool fragments) {
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any = any || (fragments ? looks[i].fragments : looks[i].any);
+    return any;
+}
+
+/* Everything that was found holds for all looks: up to the plain one, and down from it. */
+static void share_looks(struct look *looks, size_t n) {
+    for (size_t i = n; i-- > 1;)
+        share_marks(&looks[i - 1], &looks[i]);
+    for (size_t i = 1; i < n; i++)
+        share_marks(&looks[i - 1], &looks[i]);
+}
+
+static void place_looks(struct look *looks, size_t n, const struct window *w) {
+    looks[0].shown = w->shown;
+    looks[0].end = w->end;
+    looks[0].whole = w->whole;
+    for (size_t i = 1; i < n; i++) {
+        looks[i].shown = left_of(looks[i].layer, looks[i - 1].shown);
+        looks[i].end = left_of(looks[i].layer, looks[i - 1].end);
+        looks[i].whole = left_of(looks[i].layer, looks[i - 1].whole);
     }
-    if (!plain.fragments && !folded.fragments)
+}
+
+/* Finds what is to be masked, and counts fragments: of every look, since what one undoes may be of a secret. */
+static void look_at(struct guard_set *set, struct window *w) {
+    struct look looks[LAYERS];
+    struct view text = view_of(bench.layers[LAYER_PLAIN].text, w->n);
+    size_t n = look_in_layers(set, text, looks);
+    w->folds = n > 1 && looks[1].layer == &bench.layers[LAYER_FOLDS];
+    w->any = any_look(looks, n, false);
+    if (!w->any)
         return;
-    count_all(&plain);
-    if (w->folds)
-        count_all(&folded);
+    share_looks(looks, n);
+    if (!any_look(looks, n, true))
+        return;
+    place_looks(looks, n, w);
+    for (size_t i = 0; i < n; i++)
+        count_all(&looks[i]);
     guard_set_judge(set);
 }
 
@@ -213,12 +275,13 @@ size_t guard_mask_more(struct guard_set *set, uint8_t *p, size_t n) {
         memset(p, '*', n); /* out of memory must not show a secret */
         return 1;
     }
-    memcpy(bench.window, p, n);
+    const uint8_t *marks = bench.layers[LAYER_PLAIN].marks;
+    memcpy(bench.layers[LAYER_PLAIN].text, p, n);
     look_at(set, &w);
     for (size_t i = 0; w.any && i < n; i++) {
-        if (!bench.marks[i])
+        if (!marks[i])
             continue;
-        runs += i == 0 || !bench.marks[i - 1];
+        runs += i == 0 || !marks[i - 1];
         p[i] = '*';
     }
     return runs;
@@ -297,9 +360,11 @@ enum rest { REST_HELD, REST_RELEASED, REST_LAST /* released, and nothing comes *
 
 /* How far a whole spelling reaches that holds the byte at `from`, or did in an earlier look. */
 static size_t whole_from(const struct window *w, size_t from) {
+    const uint8_t *marks = bench.layers[LAYER_PLAIN].marks;
+    const bool *folds = bench.layers[LAYER_FOLDS].gone;
     size_t at = from;
     while (at < w->whole ||
-           (w->any && at < w->n && (bench.marks[at] == MARK_WHOLE || (w->folds && bench.gone[at]))))
+           (w->any && at < w->n && (marks[at] == MARK_WHOLE || (w->folds && folds[at]))))
         at++;
     return at - from;
 }
@@ -320,16 +385,17 @@ static int pass(struct guard_stream *s, struct view piece, enum rest rest, struc
     size_t n = kept.n + piece.n;
     if (!guard_bench_fits(n))
         return ERR_MEMORY;
-    view_copy(kept, bench.window);
-    view_copy(piece, bench.window + kept.n);
-    struct view text = view_of(bench.window, n);
+    const struct layer *plain = &bench.layers[LAYER_PLAIN];
+    view_copy(kept, plain->text);
+    view_copy(piece, plain->text + kept.n);
+    struct view text = view_of(plain->text, n);
     size_t held = rest == REST_HELD ? trailing_word(set, text, s->released) : 0;
     struct window w = {.n = n, .shown = s->released, .end = n - held, .whole = s->whole};
     set->look++;
     look_at(set, &w);
     if (guard_set_exceeded(set))
         return ERR_DENIED;
-    put_masked(s, view_slice(text, s->released, w.end), w.any ? bench.marks + s->released : NULL,
+    put_masked(s, view_slice(text, s->released, w.end), w.any ? plain->marks + s->released : NULL,
                out);
     if (!buf_ok(out))
         return ERR_LIMIT;

@@ -15,7 +15,8 @@
  * so reads the secret byte by byte. It also keeps a foreign JWT with the same
  * header as it was.
  *
- * Line breaks inside of a spelling (egress/fold.h) do not hide it.
+ * Line breaks inside of a spelling (egress/fold.h) do not hide it, nor what a writer escaped in it, or in what is
+ * written already (egress/escape.h), twice: the text is looked at as it is, without folds, and with escapes undone.
  *
  * What is counted. A run that is not a whole spelling, nor part of one that
  * stands there, is a fragment: an upstream cut an echo, or somebody who knows a
@@ -29,7 +30,7 @@
  * What may be seen all the same: the public head and fewer than `run` bytes
  * behind it where an upstream cuts an echo short there, fewer than `run` at
  * the end, a spelling that is not in the table (reversed, encrypted, spaced
- * out, mixed from two kinds).
+ * out, base64 of hexadecimal and the like).
  *
  * What is held back at the end of a piece is the trailing run of token bytes and
  * folds, at most guard_set_hold(). Both depend on public facts: token bytes are the

@@ -1,0 +1,171 @@
+#include "egress/escape.h"
+
+#include "base/triple.h"
+
+#include <string.h>
+
+/* One escape: how long it is, and what it stands for. */
+struct unit {
+    size_t n; /* 0: none */
+    uint8_t byte;
+};
+
+static bool is_visible(uint8_t c) {
+    return c >= 0x21 && c <= 0x7e;
+}
+
+/* Reads digits of a base at `at`, at most `max`; how many there were. */
+static size_t read_digits(struct view text, size_t at, unsigned base, size_t max, uint32_t *value) {
+    size_t n = 0;
+    for (*value = 0; n < max && at + n < text.n; n++) {
+        int digit = hex_value(text.p[at + n]);
+        if (digit < 0 || (unsigned)digit >= base)
+            break;
+        *value = *value * base + (unsigned)digit;
+    }
+    return n;
+}
+
+/* n digits behind `before` bytes, and perhaps an end. */
+static struct unit unit_of(size_t n, uint32_t value) {
+    bool is_byte = value > 0 && value <= UINT8_MAX;
+    return (struct unit){is_byte ? n : 0, (uint8_t)value};
+}
+
+static struct unit hexadecimal(struct view text, size_t at, size_t before, size_t digits) {
+    uint32_t value;
+    bool whole = read_digits(text, at + before, 16, digits, &value) == digits;
+    return unit_of(whole ? before + digits : 0, value);
+}
+
+static struct unit backslash(struct view text, size_t at) {
+    uint8_t c = at + 1 < text.n ? text.p[at + 1] : 0;
+    if (c == 'x')
+        return hexadecimal(text, at, 2, 2);
+    if (c == 'u')
+        return hexadecimal(text, at, 2, 4);
+    return unit_of(is_visible(c) && !is_alnum(c) ? 2 : 0, c);
+}
+
+/* How long `what` is where it stands at `at`; else 0. */
+static size_t stands_at(struct view text, size_t at, const char *what) {
+    size_t n = 0;
+    while (what[n] != '\0' && at + n < text.n && text.p[at + n] == (uint8_t)what[n])
+        n++;
+    return what[n] == '\0' ? n : 0;
+}
+
+enum { DIGITS_MAX = 7 };
+
+static struct unit number(struct view text, size_t at) {
+    bool hex = at + 2 < text.n && to_lower(text.p[at + 2]) == 'x';
+    size_t before = hex ? 3 : 2;
+    uint32_t value;
+    size_t n = read_digits(text, at + before, hex ? 16 : 10, DIGITS_MAX, &value);
+    bool ended = n > 0 && stands_at(text, at + before + n, ";");
+    return unit_of(ended ? before + n + 1 : 0, value);
+}
+
+static struct unit reference(struct view text, size_t at) {
+    static const struct {
+        const char *name;
+        uint8_t byte;
+    } names[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
+    if (stands_at(text, at, "&#") > 0)
+        return number(text, at);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = stands_at(text, at, names[i].name);
+        if (n > 0)
+            return unit_of(n, names[i].byte);
+    }
+    return unit_of(0, 0);
+}
+
+static struct unit quote(struct view text, size_t at) {
+    static const char *const forms[] = {"'\\''", "'\"'\"'", "''", "\"\""};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && n == 0; i++)
+        n = stands_at(text, at, forms[i]);
+    return unit_of(n, text.p[at]);
+}
+
+static struct unit unit_at(struct view text, size_t at) {
+    switch (text.p[at]) {
+    case '%':
+        return hexadecimal(text, at, 1, 2);
+    case '\\':
+        return backslash(text, at);
+    case '&':
+        return reference(text, at);
+    case '\'':
+    case '"':
+        return quote(text, at);
+    default:
+        return unit_of(0, 0);
+    }
+}
+
+/* The first three bytes of an escape. */
+static const struct triple *places(void) {
+    enum { PERCENT = 1, BACKSLASH = 2, REFERENCE = 4, APOSTROPHE = 8, QUOTE = 16 };
+    static struct triple t;
+    static bool ready;
+    if (ready)
+        return &t;
+    for (unsigned c = 0; c < 256; c++) {
+        bool hex = hex_value((uint8_t)c) >= 0,
+             mark = is_visible((uint8_t)c) && !is_alnum((uint8_t)c);
+        t.kinds[1][c] = (uint8_t)((hex ? PERCENT : 0) | (mark ? BACKSLASH : 0));
+        t.kinds[2][c] = (uint8_t)((hex ? PERCENT : 0) | BACKSLASH | APOSTROPHE | QUOTE);
+    }
+    t.kinds[0]['%'] = PERCENT;
+    t.kinds[0]['\\'] = BACKSLASH;
+    t.kinds[1]['x'] |= BACKSLASH;
+    t.kinds[1]['u'] |= BACKSLASH;
+    t.kinds[0]['&'] = REFERENCE;
+    for (const char *c = "#algq"; *c; c++)
+        t.kinds[1][(uint8_t)*c] |= REFERENCE;
+    for (const char *c = "0123456789xXmptu"; *c; c++)
+        t.kinds[2][(uint8_t)*c] |= REFERENCE;
+    t.kinds[0]['\''] = APOSTROPHE;
+    for (const char *c = "'\"\\"; *c; c++)
+        t.kinds[1][(uint8_t)*c] |= APOSTROPHE;
+    t.kinds[0]['"'] = QUOTE;
+    t.kinds[1]['"'] |= QUOTE;
+    triple_prepare(&t);
+    ready = true;
+    return &t;
+}
+
+/* The next place where an escape may begin, or the end; the last two bytes always may. */
+static size_t next_beginning(struct view text, size_t from) {
+    if (from + 2 >= text.n || triple_kinds(places(), text.p + from) != 0)
+        return from;
+    size_t at = triple_next(places(), text, from);
+    return at < text.n ? at : text.n - 2;
+}
+
+size_t escape_undo(struct view text, uint8_t *out, bool *gone) {
+    size_t done = 0, n = 0;
+    for (size_t at = next_beginning(text, 0); at < text.n; at = next_beginning(text, at)) {
+        struct unit unit = unit_at(text, at);
+        if (unit.n == 0) {
+            at++;
+            continue;
+        }
+        if (done == 0)
+            memset(gone, false, text.n);
+        if (at > done)
+            memcpy(out + n, text.p + done, at - done);
+        n += at - done;
+        out[n++] = unit.byte;
+        done = at + unit.n;
+        for (size_t i = at + 1; i < done; i++)
+            gone[i] = true;
+        at = done;
+    }
+    if (done == 0)
+        return text.n;
+    view_copy(view_skip(text, done), out + n);
+    return n + text.n - done;
+}

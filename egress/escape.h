@@ -1,0 +1,24 @@
+/*
+ * Escapes: several bytes that a writer put in the place of one, because of what the text is in: a URL, a string of
+ * JSON or a program, a shell's command, HTML, SQL. There are more writers than spellings in a table
+ * (egress/spelling.h), and some escape what others leave; so the guard looks at a text with its escapes undone as well.
+ * Pure; what an escape is depends on the text alone.
+ *
+ * An escape is one of these, for a byte from 1 to 0xff:
+ *   - "%2F" in either case;
+ *   - "\x2f", "\u002f", and a backslash before any visible character that is no letter or digit;
+ *   - "&#47;", "&#047;", "&#x2F;", and XML's five names, "&apos;" among them;
+ *   - a quote that is doubled, and what a shell makes of one inside of quotes: '\'' and '"'"'.
+ */
+#ifndef EGRESS_ESCAPE_H
+#define EGRESS_ESCAPE_H
+
+#include "base/bytes.h"
+
+/*
+ * Writes text with its escapes undone, once, to out, which has room for all of it, and returns the length. Where
+ * that is less than text.n, gone (one a byte of text) says which bytes have none in out: all of an escape but the first.
+ */
+size_t escape_undo(struct view text, uint8_t *out, bool *gone);
+
+#endif

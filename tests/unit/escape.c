@@ -1,0 +1,92 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "egress/escape.h"
+
+#include <string.h>
+
+enum { TEXT_MAX = 256 };
+
+/* What is left of the text; each byte that is gone belongs to one that was changed or is a quote. */
+static void check(const char *text, const char *expected) {
+    uint8_t out[TEXT_MAX];
+    bool gone[TEXT_MAX];
+    struct view v = view_str(text), wanted = view_str(expected);
+    size_t n = escape_undo(v, out, gone), kept = 0;
+    if (n == v.n) {
+        assert_string_equal(text, expected);
+        return;
+    }
+    if (!view_equal(view_of(out, n), wanted))
+        fail_msg("%s: got %.*s", text, VIEW_ARG(view_of(out, n)));
+    assert_false(gone[0]);
+    for (size_t i = 0; i < v.n; i++) {
+        kept += !gone[i];
+        if (!gone[i] && (i + 1 == v.n || !gone[i + 1]))
+            assert_int_equal(text[i], out[kept - 1]);
+    }
+    assert_int_equal(kept, n);
+}
+
+static void escapes_are_undone_once(void **state) {
+    static const char *const cases[][2] = {
+        {"a%2Fb%2fc%25%32%35", "a/b/c%25"},
+        {"\\x2f\\x2F\\u002f\\u002F", "////"},
+        {"\\\"\\'\\/\\\\\\-\\_\\.", "\"'/\\-_."},
+        {"&amp;&lt;&gt;&quot;&apos;", "&<>\"'"},
+        {"&#39;&#039;&#0000039;&#x27;&#X027;", "'''''"},
+        {"it''s \"\"x\"\"", "it's \"x\""},
+        {"it'\\''s", "it's"},
+        {"it'\"'\"'s", "it's"},
+        {"\\u00e9%C3%A9", "\xe9\xc3\xa9"},
+        {"&amp;#39;", "&#39;"},
+        {"x%41", "xA"},
+        {"\\'", "'"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i][0], cases[i][1]);
+}
+
+static void what_is_no_escape_stays(void **state) {
+    static const char *const cases[] = {
+        "",          "%",    "%4",        "100%",  "%zz",     "%00",         "\\",
+        "\\n",       "\\u0", "\\u012f",   "\\x0",  "\\x00",   "\\ ",         "&",
+        "&amp",      "&#39", "&#;",       "&#x;",  "&#256;",  "&#0;",        "&lt",
+        "&unknown;", "'a'",  "\"a\" 'b'", "plain", "\\u{27}", "&#00000039;",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check(cases[i], cases[i]);
+}
+
+/* Whether many bytes are looked at together or not must not matter. */
+static void escapes_are_found_wherever_they_stand(void **state) {
+    static const char *const escapes[] = {"%2F", "\\x2f", "\\/", "&#47;", "\\u002F"};
+    (void)state;
+    for (size_t i = 0; i < sizeof escapes / sizeof *escapes; i++)
+        for (size_t before = 0; before < 80; before++)
+            for (size_t after = 0; after < 40; after += 13) {
+                char text[TEXT_MAX] = "", expected[TEXT_MAX] = "";
+                memset(text, 'a', before);
+                strcat(text, escapes[i]);
+                memset(text + strlen(text), 'b', after);
+                memset(expected, 'a', before);
+                strcat(expected, "/");
+                memset(expected + before + 1, 'b', after);
+                check(text, expected);
+            }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(escapes_are_undone_once),
+        cmocka_unit_test(what_is_no_escape_stays),
+        cmocka_unit_test(escapes_are_found_wherever_they_stand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,8 +1,10 @@
 /*
- * A policy, behind a NUL the method and URL of a request to be judged for each of its sandboxes, and behind
- * another one the text of every file that is included, whose words are values of the request's body, too.
+ * A policy, behind a NUL the method and URL of a request to be judged for each of its sandboxes, with lines of
+ * "name: value" for its fields, and behind another one the text of every file that is included, which is the request's body, too, and
+ * whose words are values in it.
  */
 #include "policy/errors.h"
+#include "policy/explain.h"
 #include "policy/trial.h"
 
 #include <stdlib.h>
@@ -22,6 +24,40 @@ static void show_errors(const struct policy_errors *errors, struct view text) {
     buf_free(&out);
 }
 
+enum { FIELDS = 16 };
+
+static bool is_field(struct view name, struct view value) {
+    for (size_t i = 0; i < name.n; i++)
+        if (to_lower(name.p[i]) != name.p[i] || !(is_alnum(name.p[i]) || name.p[i] == '-'))
+            return false;
+    for (size_t i = 0; i < value.n; i++)
+        if (value.p[i] < ' ' || value.p[i] == 0x7f)
+            return false;
+    return name.n > 0;
+}
+
+static size_t read_fields(struct view lines, struct field *fields) {
+    size_t n = 0;
+    while (lines.n > 0 && n < FIELDS) {
+        struct view value = view_cut(&lines, '\n'), name = view_cut(&value, ':');
+        fields[n] = (struct field){name, view_trim(value)};
+        n += is_field(name, fields[n].value);
+    }
+    return n;
+}
+
+/* It is the evaluator itself that explains. */
+static void explain(const struct policy *p, const struct trial *t, const struct verdict *v) {
+    struct nearest nearest;
+    struct verdict again;
+    const char *why = NULL;
+    must(trial_explain(p, t, &again, &nearest, &why) == 0);
+    must(again.allow == v->allow && again.reason == v->reason && again.swap == v->swap &&
+         again.at.line == v->at.line);
+    if (!again.allow && nearest.operation)
+        must(nearest.service && nearest.at.file && nearest.n_failures <= FAILURES_MAX);
+}
+
 /* What holds for every verdict. */
 static void judge(const struct policy *p, struct trial *t, enum with with) {
     const char *why = NULL;
@@ -29,19 +65,21 @@ static void judge(const struct policy *p, struct trial *t, enum with with) {
     t->with = with;
     if (trial_run(p, t, &v, &why) != 0)
         return;
+    explain(p, t, &v);
     must(v.allow == (v.reason == REASON_ALLOWED));
     if (!v.allow) {
         must(v.swap == -1);
         return;
     }
-    must(v.service && v.operation && v.at.file);
+    /* Nobody's operation allows what is only observed. */
+    must(v.service && v.at.file && (v.operation || v.observed != REASON_ALLOWED));
     must(policy_judge_host(p, t->sandbox, t->tls, &t->authority).allow);
     struct view credential = verdict_credential(&v);
     must(v.swap < 0 || policy_lends(p, t->sandbox, credential, &t->authority));
     if (with == WITH_FOREIGN)
         must(service_accepts_any(v.service));
     if (with == WITH_NONE && credential.n != 0)
-        must(operation_is_anonymous(v.operation) || v.swap >= 0);
+        must(!v.operation || operation_is_anonymous(v.operation) || v.swap >= 0);
 }
 
 /* Every file has the same text; its names differ. */
@@ -76,7 +114,9 @@ static void judge_body(const struct policy *p, const struct trial *t, struct vie
                                   .authority = &t->authority,
                                   .method = t->method,
                                   .target = &target,
-                                  .materials = &none};
+                                  .materials = &none,
+                                  .fields = t->fields,
+                                  .n_fields = t->n_fields};
         bool needed = policy_body_needs(p, &f, &needs);
         struct verdict head, whole = policy_judge(p, &f);
         bool before = whole.allow;
@@ -103,9 +143,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         show_errors(&errors, text);
         return 0;
     }
-    struct trial t = {.method = view_cut(&request, ' ')};
+    struct field fields[FIELDS];
+    struct view line = view_cut(&request, '\n');
+    struct trial t = {.method = view_cut(&line, ' '), .fields = fields, .body = rest};
+    t.n_fields = read_fields(request, fields);
     const char *why;
-    if (trial_url(request, &t, &why) == 0)
+    if (trial_url(line, &t, &why) == 0)
         for (size_t i = 0; i <= policy_sandboxes(p); i++) {
             t.sandbox = policy_sandbox_at(p, i);
             for (int with = WITH_DEFAULT; with <= WITH_FOREIGN; with++)

@@ -144,7 +144,7 @@ static void follow(struct walk *w, uint32_t from, uint32_t hash, struct view seg
 }
 
 /* Every beginning of the segment behind which servers strip the rest. */
-static void follow_widely(struct walk *w, uint32_t from, struct view segment) {
+static void follow_stripped(struct walk *w, uint32_t from, struct view segment) {
     uint32_t hash = hash_start(from);
     struct view rest = segment;
     for (size_t n = 1; rest.n > 0; n++) {
@@ -152,6 +152,13 @@ static void follow_widely(struct walk *w, uint32_t from, struct view segment) {
         if (segment_is_stripped(rest))
             follow(w, from, hash, segment, n, false, true);
     }
+}
+
+static void follow_widely(struct walk *w, uint32_t from, struct view segment) {
+    struct view unpadded = segment_unpadded(segment);
+    follow_stripped(w, from, segment);
+    if (unpadded.n < segment.n)
+        follow_stripped(w, from, unpadded);
 }
 
 static void step(struct walk *w, uint32_t from, struct view segment, bool widely) {

@@ -234,22 +234,30 @@ static size_t wide_blank(struct view v) {
     return 0;
 }
 
-bool segment_is_stripped(struct view tail) {
-    while (tail.n > 0) {
-        size_t blank = tail.p[0] == '%' ? wide_blank(tail) : 0;
-        uint8_t c = segment_decoded(&tail);
-        if (c == ';' || c == '.')
-            return true;
-        if (c != ' ' && blank == 0)
-            return false;
-        for (; blank > 1; blank--)
-            (void)segment_decoded(&tail);
+struct view segment_unpadded(struct view v) {
+    while (v.n > 0 && v.p[0] == '%') {
+        struct view rest = v;
+        size_t n = segment_decoded(&rest) == ' ' ? 1 : wide_blank(v);
+        if (n == 0)
+            return v;
+        for (; n > 0; n--)
+            (void)segment_decoded(&v);
     }
-    return true;
+    return v;
+}
+
+bool segment_is_stripped(struct view tail) {
+    tail = segment_unpadded(tail);
+    if (tail.n == 0)
+        return true;
+    uint8_t c = segment_decoded(&tail);
+    return c == ';' || c == '.' || c == '?' || c == '#';
 }
 
 bool segment_is_number(struct view segment, bool widely) {
     size_t n = 0;
+    if (widely)
+        segment = segment_unpadded(segment);
     while (segment.n > 0 && (!widely || n == 0 || !segment_is_stripped(segment))) {
         uint8_t c = widely ? segment_decoded(&segment) : segment.p[0];
         if (!is_digit(c))
@@ -261,14 +269,19 @@ bool segment_is_number(struct view segment, bool widely) {
     return n > 0;
 }
 
-/* Whether a server may take the segment for part. */
-static bool means_part(struct view part, struct view segment) {
+/* Whether the segment is part, but for what servers strip behind it. */
+static bool begins_with_part(struct view part, struct view segment) {
     while (part.n > 0) {
         if (segment.n == 0 ||
             to_lower(segment_decoded(&part)) != to_lower(segment_decoded(&segment)))
             return false;
     }
     return segment_is_stripped(segment);
+}
+
+/* Whether a server may take the segment for part. */
+static bool means_part(struct view part, struct view segment) {
+    return begins_with_part(part, segment) || begins_with_part(part, segment_unpadded(segment));
 }
 
 bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct view part,

@@ -67,8 +67,8 @@ bool path_pattern_part(const struct path_pattern *p, struct view *rest, struct v
                        enum part_kind *kind);
 /*
  * Compares with t->path, segment by segment, with case. widely is for refusals, which cover what a
- * server may take for the same: case, a final slash, percent-encodings, and `;parameters`, a `.format`,
- * dots and blanks behind a segment make no difference.
+ * server may take for the same: case, a final slash, percent-encodings, blanks around a segment, and `;parameters`,
+ * a `.format`, dots, an encoded `?` or `#` behind it make no difference.
  */
 bool path_pattern_match(const struct path_pattern *p, const struct target *t, bool widely);
 /* Whether there is a path that both match, read exactly. */
@@ -91,7 +91,12 @@ bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct v
 bool segment_is_number(struct view segment, bool widely);
 /* The next byte, decoded. What is not "%XX" stands for itself. v is not empty. */
 uint8_t segment_decoded(struct view *v);
-/* Whether servers are known to strip this from the end of a segment: nothing, parameters, a format, dots, blanks. */
+/* Without blanks in front. */
+struct view segment_unpadded(struct view segment);
+/*
+ * Whether servers are known to strip this from the end of a segment: nothing, parameters, a format, dots, blanks, and
+ * what is a query or a fragment to who parses it once more ("%3F", "%23").
+ */
 bool segment_is_stripped(struct view tail);
 
 #endif

@@ -191,19 +191,63 @@ static struct view segment_name(struct view segment) {
     return view_head(name, view_search(name, VIEW("%3B")));
 }
 
+/*
+ * What servers read as a dot, a slash, a blank or the end of a name, once they have decoded, folded
+ * (NFKC, code pages of Windows) or parsed it again.
+ */
+static const struct reading {
+    const char *text;
+    char means;
+} readings[] = {
+    {".", '.'},         {"%EF%BC%8E", '.'}, {"%EF%B9%92", '.'}, {"%E2%80%A4", '.'},
+    {"%E2%80%A5", '.'}, {"%E2%80%A6", '.'}, {"+", ' '},         {"%20", ' '},
+    {"%C2%A0", ' '},    {"%E3%80%80", ' '}, {"%2F", '/'},       {"%EF%BC%8F", '/'},
+    {"%EF%BC%BC", '/'}, {"%E2%81%84", '/'}, {"%E2%88%95", '/'}, {";", ';'},
+    {"%3B", ';'},       {"%3F", ';'},       {"%23", ';'},
+};
+
+/* The next of these; what is none of them is one byte that means 0. */
+static char next_reading(struct view *rest) {
+    for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
+        struct view text = view_str(readings[i].text);
+        if (view_starts(*rest, text)) {
+            *rest = view_skip(*rest, text.n);
+            return readings[i].means;
+        }
+    }
+    *rest = view_skip(*rest, 1);
+    return 0;
+}
+
+/* Whether a part of the segment is dots, and perhaps blanks, which servers strip. */
+static bool means_dots(struct view segment) {
+    bool dots = false, others = false;
+    if (view_find(segment, '%') == segment.n && segment.p[0] != '.' && segment.p[0] != '+')
+        return false;
+    while (segment.n > 0) {
+        char c = next_reading(&segment);
+        bool ends = c == '/' || c == ';';
+        if (ends && dots && !others)
+            return true;
+        dots = c == '.' || (dots && c != '/');
+        others = c == 0 || c == ';' || (others && c != '/');
+    }
+    return dots && !others;
+}
+
 static int check_name(struct view segment, bool *parameters, const char **why) {
     struct view name = segment_name(segment);
     *parameters = *parameters || name.n < segment.n;
     if (name.n == 0)
         return refuse(why, "a path segment is empty");
-    if (view_equal(name, VIEW(".")) || view_equal(name, VIEW("..")))
-        return refuse(why, "the path holds a dot segment");
     return 0;
 }
 
 /* A server may part it at encoded slashes, too. */
 static int check_segment(struct view segment, bool *parameters, const char **why) {
     struct view rest = segment;
+    if (segment.n > 0 && means_dots(segment))
+        return refuse(why, "the path holds a dot segment");
     for (size_t at; (at = view_search(rest, VIEW("%2F"))) < rest.n; rest = view_skip(rest, at + 3))
         if (check_name(view_head(rest, at), parameters, why) != 0)
             return ERR_BAD;

@@ -6,7 +6,9 @@
  * Refused: bytes outside 0x21 to 0x7e, '#', '\', a bad percent-encoding. In the
  * path also an encoded NUL, control, '/' or '\', an encoding of an encoding ("%2561"),
  * overlong UTF-8 ("%C0%AF"), dot segments and empty segments, also encoded and
- * also when only ';' parameters follow ("/..;x/", "/;x/"). In the query also an
+ * also when only ';' parameters follow ("/..;x/", "/;x/"), and segments or parts of them that become dots once
+ * a server has stripped blanks, folded letters or parsed once more ("/..%20/", "/.../", "/..%3Fx/",
+ * "/%EF%BC%8E%EF%BC%8E/"). In the query also an
  * encoded control character, but for TAB, CR and LF in a value.
  * Rewritten: a literal segment "." is taken out ("/./a" is "/a", "/a/." is "/a/"), as clients and servers
  * do alike; a percent-encoded unreserved character is decoded, other encodings get

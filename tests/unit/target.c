@@ -67,9 +67,41 @@ static void pn_01_dot_segments_are_refused(void **state) {
     };
     (void)state;
     check_all_refused(cases, COUNT(cases));
-    check_canonical("/...", "/...");
     check_canonical("/.well-known/x", "/.well-known/x");
     check_canonical("/a..b/..c/d..", "/a..b/..c/d..");
+}
+
+static void pn_02_what_becomes_dots_is_refused(void **state) {
+    static const char *const cases[] = {
+        "/...",
+        "/a/.../b",
+        "/a/..././b",
+        "/a/..%20/b",
+        "/a/%20../b",
+        "/a/.%20.",
+        "/a/..+/b",
+        "/a/..%C2%A0/b",
+        "/a/..%3f/b",
+        "/a/..%3Fx=/b",
+        "/a/..%23/b",
+        "/a/..%20;x/b",
+        "/a/%ef%bc%8e%ef%bc%8e/b",
+        "/a/%E2%80%A5/b",
+        "/a/.%E2%80%A4/b",
+        "/a/x%EF%BC%8F..%EF%BC%8Fb",
+        "/a/..%EF%BC%BCb",
+        "/a/x%E2%88%95..",
+    };
+    (void)state;
+    check_all_refused(cases, COUNT(cases));
+    check_canonical("/a/%20", "/a/%20");
+    check_canonical("/a/+", "/a/+");
+    check_canonical("/a/%3Fx", "/a/%3Fx");
+    check_canonical("/a/x..%20", "/a/x..%20");
+    check_canonical("/a/..x%3f", "/a/..x%3F");
+    check_canonical("/a/b%ef%bc%8fc.", "/a/b%EF%BC%8Fc.");
+    check_canonical("/a/main...dev", "/a/main...dev");
+    check_canonical("/a/%E3%80%82", "/a/%E3%80%82");
 }
 
 static void pn_01_single_dot_segments_are_taken_out(void **state) {
@@ -86,7 +118,7 @@ static void pn_01_single_dot_segments_are_taken_out(void **state) {
         {"/a/./.", "/a/"},
         {"/a/./b", "/a/b"},
         {"/a/././b/.", "/a/b/"},
-        {"/a./.b/./...", "/a./.b/..."},
+        {"/a./.b/./c", "/a./.b/c"},
     };
     struct target t;
     (void)state;
@@ -327,6 +359,7 @@ static void decoding_is_exact(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pn_01_dot_segments_are_refused),
+        cmocka_unit_test(pn_02_what_becomes_dots_is_refused),
         cmocka_unit_test(pn_01_single_dot_segments_are_taken_out),
         cmocka_unit_test(pn_02_encoded_dot_segments_are_refused),
         cmocka_unit_test(pn_03_encoded_slashes_are_refused_in_the_path_only),

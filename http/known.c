@@ -34,24 +34,24 @@ static const struct entry table[][5] = {
     [25] = {{"proxy-authentication-info", KNOWN_HOP}},
 };
 
-/* What makes '_' of '-' makes it of '.' too (PHP): "content.length" is a twin as well. */
-static enum known dotted(struct view name) {
-    uint8_t twin[sizeof table / sizeof *table];
-    for (size_t i = 0; i < name.n; i++)
-        twin[i] = name.p[i] == '.' ? '_' : name.p[i];
-    for (const struct entry *e = table[name.n]; e->name; e++)
-        if (e->known == KNOWN_TWIN && memcmp(e->name, twin, name.n) == 0)
-            return KNOWN_TWIN;
-    return KNOWN_NOT;
+/*
+ * What makes '_' of '-' makes it of '.' too (PHP), or of whatever is no letter and no digit (gateways of CGI):
+ * "content.length" and "content+length" are twins as well.
+ */
+static bool is_twin(const char *twin, struct view name) {
+    for (size_t i = 0; i < name.n; i++) {
+        uint8_t c = name.p[i];
+        if (twin[i] == '_' ? is_alnum(c) || c == '-' : c != (uint8_t)twin[i])
+            return false;
+    }
+    return true;
 }
 
 enum known known_field(struct view name) {
     if (name.n >= sizeof table / sizeof *table)
         return KNOWN_NOT;
-    if (view_find(name, '.') < name.n)
-        return dotted(name);
     for (const struct entry *e = table[name.n]; e->name; e++)
-        if (memcmp(e->name, name.p, name.n) == 0)
+        if (e->known == KNOWN_TWIN ? is_twin(e->name, name) : memcmp(e->name, name.p, name.n) == 0)
             return e->known;
     return KNOWN_NOT;
 }

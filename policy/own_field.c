@@ -31,16 +31,25 @@ static const struct view removed[] = {
     LETTERS("xscheme"),
     LETTERS("xurlscheme"),
     LETTERS("xsslclientverify"),
-    LETTERS("xrealip"),
-    LETTERS("xremoteip"),
-    LETTERS("xremoteaddr"),
-    LETTERS("xclusterclientip"),
-    LETTERS("xoriginatingip"),
-    LETTERS("fastlyclientip"),
-    LETTERS("xclientip"),
-    LETTERS("clientip"),
-    LETTERS("trueclientip"),
-    LETTERS("cfconnectingip"),
+    LETTERS("xforwarded"),
+    LETTERS("xforwardedby"),
+    LETTERS("xforwardedcontext"),
+    LETTERS("xforwardedclientcert"),
+    LETTERS("xforwardedfororiginal"),
+    LETTERS("xoriginalforwardedfor"),
+    LETTERS("xforwardfor"),
+    LETTERS("xforwarderfor"),
+    LETTERS("forwardedfor"),
+    LETTERS("forwardedhost"),
+    LETTERS("forwardedproto"),
+    LETTERS("frontendhttps"),
+    LETTERS("xenvoyexternaladdress"),
+    LETTERS("xamznoidcidentity"),
+    LETTERS("xgoogauthenticateduseremail"),
+    LETTERS("xgoogauthenticateduserid"),
+    LETTERS("xmsclientprincipal"),
+    LETTERS("xmsclientprincipalid"),
+    LETTERS("xmsclientprincipalname"),
     LETTERS("xoriginalurl"),
     LETTERS("xrewriteurl"),
     LETTERS("xoriginalhost"),
@@ -51,6 +60,19 @@ static const struct view removed[] = {
     LETTERS("xforwardedpath"),
     LETTERS("xforwardedmethod"),
     LETTERS("xenvoyoriginalpath"),
+    LETTERS("xenvoyoriginalhost"),
+    LETTERS("xrewritepath"),
+    LETTERS("xmiddlewaresubrequest"),
+    LETTERS("xmiddlewarerewrite"),
+    LETTERS("requesturi"),
+    LETTERS("httpurl"),
+    LETTERS("baseurl"),
+    LETTERS("xproxyurl"),
+    LETTERS("proxyurl"),
+    LETTERS("proxyhost"),
+    LETTERS("proxystatus"),
+    LETTERS("xrealhost"),
+    LETTERS("xbackendhost"),
     LETTERS("xhost"),
     LETTERS("requestrange"),
     LETTERS("xhttpmethod"),
@@ -96,6 +118,13 @@ static const struct view kept[] = {
     LETTERS("secwebsocketkey"),
 };
 
+/* How the names end in which relays tell the address of who asks. */
+static const struct view addresses[] = {
+    LETTERS("clientip"),     LETTERS("remoteip"),       LETTERS("realip"),
+    LETTERS("userip"),       LETTERS("trueip"),         LETTERS("originatingip"),
+    LETTERS("connectingip"), LETTERS("connectingipv6"), LETTERS("remoteaddr"),
+};
+
 /* How the names end under which stores, WebDAV and gateways take another resource (SF-04). */
 static const struct view targets[] = {
     LETTERS("copysource"),  LETTERS("copyfrom"),       LETTERS("renamesource"),
@@ -119,9 +148,18 @@ static struct view letters_of(struct view name, uint8_t out[LETTERS_MAX]) {
     return view_of(out, n);
 }
 
+static bool ends_in_one_of(struct view letters, const struct view *ends, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (view_ends(letters, ends[i]))
+            return true;
+    return false;
+}
+
 bool own_field_is_removed(struct view name) {
     uint8_t letters[LETTERS_MAX];
-    return is_one_of(letters_of(name, letters), removed, sizeof removed / sizeof *removed);
+    struct view v = letters_of(name, letters);
+    return is_one_of(v, removed, sizeof removed / sizeof *removed) ||
+           ends_in_one_of(v, addresses, sizeof addresses / sizeof *addresses);
 }
 
 bool own_field_is(struct view name) {
@@ -132,9 +170,5 @@ bool own_field_is(struct view name) {
 
 bool own_field_names_target(struct view name) {
     uint8_t letters[LETTERS_MAX];
-    struct view v = letters_of(name, letters);
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (view_ends(v, targets[i]))
-            return true;
-    return false;
+    return ends_in_one_of(letters_of(name, letters), targets, sizeof targets / sizeof *targets);
 }

@@ -498,6 +498,10 @@ static void test_hd_03_underscore_twins_of_framing_fields_are_refused(void **sta
         REFUSED(GET("Content.Type: application/json\r\n"), 400),
         REFUSED(GET("content.encoding: gzip\r\n"), 400),
         REFUSED(GET("Proxy.Authorization: Basic YTpi\r\n"), 400),
+        REFUSED(POST("Content+Length: 5\r\n"), 400),
+        REFUSED(POST("Transfer~Encoding: chunked\r\n"), 400),
+        REFUSED(GET("x!api!key: x\r\n"), 400),
+        TAKEN(GET("Content9Length: 5\r\n"), PLAIN "content9length=5;END{}EOF"),
         TAKEN(GET("X_Other: x\r\n"), PLAIN "x_other=x;END{}EOF"),
     };
     CHECK_REQUESTS(cases);

@@ -41,7 +41,7 @@ enum lane_way {
 enum {
     /* id: tunnel. block authority as sent; block Proxy-Authorization as sent (empty: none);
      * u8 how many Proxy-Authorization fields; block the other fields as "name: value", joined by LF, for the placeholder check;
-     * block peer ("127.0.0.1:4711", "unix uid 1000"); u8 enum lane_way; u8 tls and block the address that the client meant, which
+     * u8 whether there was one in what is none of those; block peer ("127.0.0.1:4711", "unix uid 1000"); u8 enum lane_way; u8 tls and block the address that the client meant, which
      * are for LANE_WAY_TRANSPARENT: then authority is the SNI (tls), or what Host says, or empty. Answered by LANE_OPENED or
      * LANE_REFUSED. */
     LANE_OPEN = 1,

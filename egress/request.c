@@ -187,7 +187,7 @@ static bool hides_placeholder(const struct materials *m, size_t from, struct vie
 static bool find_materials(struct exchange *ex) {
     struct materials *m = &ex->materials;
     struct watched watched;
-    bool elsewhere = placeholder_inside(ex->request.method) ||
+    bool elsewhere = ex->request.placeholder_dropped || placeholder_inside(ex->request.method) ||
                      placeholder_inside_name(view_str(ex->authority.host));
     policy_watch(ex->generation->policy, &ex->authority, &watched);
     m->n = m->used = 0;

@@ -42,7 +42,7 @@ struct view tunnel_method(const struct tunnel *t) {
 
 struct open_request {
     struct view authority, token, others, client, meant;
-    uint8_t n_tokens, way, tls;
+    uint8_t n_tokens, placeholder_dropped, way, tls;
 };
 
 static int read_open(struct message *m, struct open_request *o) {
@@ -51,6 +51,7 @@ static int read_open(struct message *m, struct open_request *o) {
     o->token = read_block(&r, LANE_TEXT_MAX);
     o->n_tokens = read_u8(&r);
     o->others = read_block(&r, LANE_HEAD_MAX);
+    o->placeholder_dropped = read_u8(&r);
     o->client = read_block(&r, 128);
     o->way = read_u8(&r);
     o->tls = read_u8(&r);
@@ -146,8 +147,8 @@ static enum reason judge_open(struct lane *l, const struct open_request *o, stru
         trail->authority = &t->authority;
     if (why != REASON_ALLOWED)
         return why;
-    if (placeholder_inside(o->others) || placeholder_inside_name(o->others) ||
-        placeholder_inside_name(view_str(t->authority.host)))
+    if (o->placeholder_dropped || placeholder_inside(o->others) ||
+        placeholder_inside_name(o->others) || placeholder_inside_name(view_str(t->authority.host)))
         return REASON_PLACEHOLDER_WRONG_PLACE;
     trail->verdict = judge_host(l, trail->sandbox, t->way, o->tls, &t->authority);
     return trail->verdict.reason;

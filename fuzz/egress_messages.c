@@ -510,6 +510,7 @@ static void step_open(struct reader *r) {
     buf_put_block(&b, VIEW(""));
     buf_put_u8(&b, 0);
     buf_put_block(&b, VIEW(""));
+    buf_put_u8(&b, 0);
     buf_put_block(&b, VIEW("127.0.0.1:4711"));
     buf_put_u8(&b, LANE_WAY_CONNECT);
     buf_put_u8(&b, 0);

@@ -2,6 +2,7 @@
 
 #include "http/known.h"
 #include "http/strict.h"
+#include "policy/placeholder.h"
 
 #include <assert.h>
 
@@ -20,7 +21,7 @@ int head_start(struct head *h, struct fields *fields, size_t size) {
     h->fields = fields;
     fields->n = 0;
     h->n_host = h->n_length = h->n_coding = h->n_expect = 0;
-    h->close = h->upgrade = false;
+    h->close = h->upgrade = h->placeholder_dropped = false;
     h->n_options = 0;
     h->seen = 0;
     h->status = 0;
@@ -54,6 +55,18 @@ static int add(struct head *h, struct view name, struct view value) {
     return fields_add(h->fields, name, value) == 0 ? 0 : refuse(h, 431, "too many fields");
 }
 
+/* What does not leave here is looked at all the same: a placeholder belongs nowhere in it (PH-02). */
+static void look_at_dropped(struct head *h, struct view v) {
+    if (v.n >= PLACEHOLDER_CORE_SIZE && placeholder_inside(v))
+        h->placeholder_dropped = true;
+}
+
+static void look_at_dropped_name(struct head *h, struct view v) {
+    look_at_dropped(h, v);
+    if (v.n >= PLACEHOLDER_CORE_SIZE && placeholder_inside_name(v))
+        h->placeholder_dropped = true;
+}
+
 static int take_option(struct head *h, struct view option) {
     if (option.n == 0)
         return 0;
@@ -79,6 +92,7 @@ static int take_option(struct head *h, struct view option) {
 }
 
 static int take_connection(struct head *h, struct view value) {
+    look_at_dropped_name(h, value);
     while (value.n > 0)
         if (take_option(h, view_trim(view_cut(&value, ','))) != 0)
             return ERR_BAD;
@@ -115,17 +129,19 @@ int head_field(struct head *h, struct view name, struct view value) {
     case KNOWN_CONNECTION:
         return take_connection(h, value);
     case KNOWN_UPGRADE:
+        look_at_dropped(h, value);
         /* h2c is an offer that a server may pass over in silence (RFC 9110 7.8); some clients always make it. */
         h->upgrade = h->upgrade || !view_equal_nocase(view_trim(value), VIEW("h2c"));
         return 0;
     case KNOWN_TWIN:
-        return h->request
-                   ? refuse(h, 400, "a name with '_' or '.' that can be taken for a framing field")
-                   : 0;
+        return h->request ? refuse(h, 400, "a name that servers take for that of another field")
+                          : 0;
     case KNOWN_PROXY_AUTHORIZATION:
+        look_at_dropped(h, value);
         return h->request ? add(h, name, value) : 0;
     case KNOWN_HOP:
     case KNOWN_PROXY_AUTHENTICATE:
+        look_at_dropped(h, value);
         return 0;
     default:
         return take_single(h, known, name, value);
@@ -167,8 +183,12 @@ static int finish_framing(struct head *h, uint8_t minor, enum framing *framing, 
 }
 
 static void drop_options(struct head *h) {
-    for (size_t i = 0; i < h->n_options; i++)
+    for (size_t i = 0; i < h->n_options; i++) {
+        for (size_t k = 0; k < h->fields->n; k++)
+            if (view_equal(h->fields->at[k].name, h->options[i]))
+                look_at_dropped(h, h->fields->at[k].value);
         fields_remove(h->fields, h->options[i]);
+    }
 }
 
 /* ---- requests ---- */
@@ -250,6 +270,10 @@ int head_finish_request(struct head *h, struct view method, struct view target, 
     out->keep_alive = minor == 1 && !h->close;
     out->upgrade = h->upgrade;
     drop_options(h);
+    /* Of CONNECT the Host says nothing, and is not passed on either. */
+    if (out->form == FORM_AUTHORITY)
+        look_at_dropped_name(h, out->host);
+    out->placeholder_dropped = h->placeholder_dropped;
     return 0;
 }
 

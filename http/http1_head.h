@@ -17,7 +17,7 @@ struct head {
     struct buf names;      /* lower-case copies; made large enough first, so it never moves */
     unsigned n_host, n_length, n_coding, n_expect;
     struct view host, length, coding, expect;
-    bool close, upgrade;
+    bool close, upgrade, placeholder_dropped;
     struct view
         options[OPTIONS_MAX]; /* named by Connection, lower-case, but for close and keep-alive */
     size_t n_options;

@@ -60,7 +60,9 @@ enum {
     FLAG_KEEP_ALIVE = 8,
     FLAG_UPGRADE = 16,
     FLAG_HAS_LENGTH = 32,
-    REQUEST_FLAGS = FLAG_HTTPS | FLAG_HAS_HOST | FLAG_EXPECT | FLAG_KEEP_ALIVE | FLAG_UPGRADE,
+    FLAG_PLACEHOLDER = 64,
+    REQUEST_FLAGS = FLAG_HTTPS | FLAG_HAS_HOST | FLAG_EXPECT | FLAG_KEEP_ALIVE | FLAG_UPGRADE |
+                    FLAG_PLACEHOLDER,
     ANSWER_FLAGS = FLAG_KEEP_ALIVE | FLAG_HAS_LENGTH,
 };
 
@@ -112,7 +114,8 @@ void request_write(const struct request_head *h, struct buf *out) {
     buf_put_u8(out,
                (uint8_t)((h->https ? FLAG_HTTPS : 0) | (h->has_host ? FLAG_HAS_HOST : 0) |
                          (h->expect_continue ? FLAG_EXPECT : 0) |
-                         (h->keep_alive ? FLAG_KEEP_ALIVE : 0) | (h->upgrade ? FLAG_UPGRADE : 0)));
+                         (h->keep_alive ? FLAG_KEEP_ALIVE : 0) | (h->upgrade ? FLAG_UPGRADE : 0) |
+                         (h->placeholder_dropped ? FLAG_PLACEHOLDER : 0)));
     buf_put_u64(out, h->length);
     buf_put_block(out, h->method);
     buf_put_block(out, h->authority);
@@ -171,6 +174,7 @@ static int read_request_start(struct reader *r, struct request_head *out) {
     out->expect_continue = flags & FLAG_EXPECT;
     out->keep_alive = flags & FLAG_KEEP_ALIVE;
     out->upgrade = flags & FLAG_UPGRADE;
+    out->placeholder_dropped = flags & FLAG_PLACEHOLDER;
     out->length = read_u64(r);
     return 0;
 }

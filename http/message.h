@@ -42,6 +42,8 @@ struct request_head {
     bool expect_continue;
     bool keep_alive; /* what the client asked for */
     bool upgrade;    /* an Upgrade field was there, for something other than h2c */
+    bool
+        placeholder_dropped; /* one is in what is not in fields: of the connection, or named by it */
     /*
      * Without Host, framing, Expect, hop-by-hop fields and those that Connection named. Out of
      * http1 Proxy-Authorization is still there: the proxy process takes it out (and counts it)

@@ -41,7 +41,9 @@ static void open_tunnel(struct client *c, const struct opening *o) {
 }
 
 void gate_open(struct client *c, const struct request_head *h) {
-    struct opening o = {.authority = h->authority, .fields = &h->fields};
+    struct opening o = {.authority = h->authority,
+                        .fields = &h->fields,
+                        .placeholder_dropped = h->placeholder_dropped};
     o.n_tokens = fields_find(&h->fields, VIEW("proxy-authorization"), &o.token);
     open_tunnel(c, &o);
 }

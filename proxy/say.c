@@ -37,6 +37,7 @@ void say_open(struct client *c, const struct opening *o) {
     buf_put_block(b, o->token);
     buf_put_u8(b, at_most_255(o->n_tokens));
     put_other_fields(b, o->fields);
+    buf_put_u8(b, o->placeholder_dropped);
     buf_put_block(b, view_str(c->peer));
     buf_put_u8(b, (uint8_t)c->way);
     buf_put_u8(b, o->tls);

@@ -17,6 +17,7 @@ struct opening {
     struct view authority, token; /* as sent; of Proxy-Authorization, empty: none */
     size_t n_tokens;              /* fields of it */
     const struct fields *fields;  /* the request's, or NULL */
+    bool placeholder_dropped;     /* as of the request */
     bool tls;                     /* transparent: authority is an SNI */
 };
 void say_open(struct client *c, const struct opening *o);

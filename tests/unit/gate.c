@@ -31,6 +31,7 @@ static void a_connect_is_told_with_all_that_is_judged(void **state) {
     assert_view(read_block(&r, 100), "Basic AAA");
     assert_int_equal(read_u8(&r), 1);
     assert_view(read_block(&r, 100), "user-agent: u/1\nx: y");
+    assert_int_equal(read_u8(&r), false);
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
     assert_int_equal(read_u8(&r), LANE_WAY_CONNECT);
     assert_int_equal(read_u8(&r), 0);
@@ -98,6 +99,7 @@ static uint32_t egress_hears_meant_for(struct world *w, const char *meant, const
     read_block(&r, 0);
     read_u8(&r);
     read_block(&r, 0);
+    read_u8(&r);
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
     assert_int_equal(read_u8(&r), LANE_WAY_TRANSPARENT);
     assert_int_equal(read_u8(&r), tls);
@@ -212,6 +214,7 @@ static void socks_is_told_as_connect_is(void **state) {
     assert_view(read_block(&r, 100), "Basic dTpw");
     assert_int_equal(read_u8(&r), 1);
     read_block(&r, 0);
+    read_u8(&r);
     assert_view(read_block(&r, 100), "127.0.0.1:4711");
     assert_int_equal(read_u8(&r), LANE_WAY_SOCKS);
     client_reads(w, fd, "\x05\x02\x01");

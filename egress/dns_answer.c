@@ -7,6 +7,7 @@ enum {
     LABEL_MAX = 63,
     POINTER = 0xc0,
     FLAG_ANSWER = 0x8000,
+    FLAG_OPCODE = 0x7800,
     FLAG_TRUNCATED = 0x0200,
     CLASS_IN = 1,
 };
@@ -92,7 +93,8 @@ static int read_question(struct walk *w, const char *name, enum dns_type type) {
     (void)read_u16(&r); /* id: matched by c-ares */
     uint16_t flags = read_u16(&r), questions = read_u16(&r);
     w->left = read_u16(&r);
-    if (r.bad || !(flags & FLAG_ANSWER) || (flags & FLAG_TRUNCATED) || questions != 1)
+    if (r.bad || (flags & (FLAG_ANSWER | FLAG_OPCODE | FLAG_TRUNCATED)) != FLAG_ANSWER ||
+        questions != 1)
         return ERR_BAD;
     struct name asked;
     w->at = HEADER_SIZE;

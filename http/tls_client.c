@@ -35,6 +35,15 @@ static struct tls *tls_of(X509_STORE_CTX *ctx) {
     return SSL_get_app_data(ssl);
 }
 
+/* All suites have the server sign (RFC 8446 4.4.2.2); OpenSSL asks for that in TLS 1.2 alone. */
+static int check_signs(X509_STORE_CTX *ctx) {
+    if (X509_get_key_usage(X509_STORE_CTX_get0_cert(ctx)) & KU_DIGITAL_SIGNATURE)
+        return 1;
+    X509_STORE_CTX_set_error_depth(ctx, 0);
+    X509_STORE_CTX_set_error(ctx, X509_V_ERR_INVALID_PURPOSE);
+    return 0;
+}
+
 static int verify(X509_STORE_CTX *ctx, void *arg) {
     const struct tls_client *c = arg;
     STACK_OF(X509) *sent = X509_STORE_CTX_get0_untrusted(ctx);
@@ -43,6 +52,8 @@ static int verify(X509_STORE_CTX *ctx, void *arg) {
         X509_STORE_CTX_set_error(ctx, X509_V_ERR_CERT_CHAIN_TOO_LONG);
     else
         good = X509_verify_cert(ctx);
+    if (good > 0)
+        good = check_signs(ctx);
     if (good <= 0)
         tls_of(ctx)->verify_error =
             tls_text_verify(X509_STORE_CTX_get_error(ctx), X509_STORE_CTX_get_error_depth(ctx));

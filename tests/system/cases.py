@@ -166,6 +166,7 @@ class Values:
         "chunk": lambda t: b"%x\r\n%s\r\n" % (len(t), t),
         "chunks": lambda t: b"".join(b"1\r\n%c\r\n" % c for c in t),
         "hello": lambda t: client_hello(sni_list(t)),
+        "records": lambda t: tls_records(t.split(b",", 1)[1][5:], int(t.split(b",", 1)[0])),
         "gzip": lambda t: deflated(t, 31),
         "zlib": lambda t: deflated(t, 15),
         "rawdeflate": lambda t: deflated(t, -15),
@@ -307,8 +308,11 @@ def client_hello(sni, more=()):
                    (51, vector(2, b"\0\x1d" + vector(2, b"\x05" * 32)))]
     body = b"\x03\x03" + b"\x11" * 32 + vector(1, b"\x22" * 32) + vector(2, b"\x13\x01\x13\x02") + b"\x01\0" + vector(
         2, b"".join(struct.pack(">H", number) + vector(2, data) for number, data in extensions))
-    message = b"\x01" + vector(3, body)
-    return b"".join(b"\x16\x03\x01" + vector(2, part) for part in pieces(message, list(range(16000, len(message), 16000))))
+    return tls_records(b"\x01" + vector(3, body), 16000)
+
+
+def tls_records(message, size):
+    return b"".join(b"\x16\x03\x01" + vector(2, part) for part in pieces(message, list(range(size, len(message), size))))
 
 
 ALERTS = {10: "unexpected_message", 40: "handshake_failure", 47: "illegal_parameter", 49: "access_denied",
@@ -380,7 +384,7 @@ class Runner:
         sni, raw = case.word("sni"), case.word("sni-raw")
         name = values.bytes(strings(sni, case.at)[0]) if sni is not None else host.rsplit(":", 1)[0].encode()
         body = values.bytes(strings(raw, case.at)[0]) if raw is not None else sni_list(name)
-        more = [(int(rest.split()[0], 0), values.bytes(strings(rest, case.at)[0])) for rest in case.words("extension")]
+        more = [(int(values.fill(rest.split()[0]), 0), values.bytes(strings(rest, case.at)[0])) for rest in case.words("extension")]
         return client_hello(None if raw == '""' else body, more)
 
     def _open(self, mode, host, sandbox, case, values, seen):

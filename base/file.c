@@ -1,7 +1,26 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+int file_open(const char *path, int flags, mode_t mode) {
+    struct stat st;
+    int fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
+    if (fd < 0)
+        return -1;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fcntl(fd, F_SETFL, flags & O_APPEND) == 0)
+        return fd;
+    close(fd);
+    errno = ENXIO;
+    return -1;
+}
+
+const char *file_why(void) {
+    return errno == ENXIO ? "it is no regular file" : strerror(errno);
+}
 
 int file_read(int fd, size_t max, struct buf *out) {
     int result = 0;

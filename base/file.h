@@ -6,6 +6,15 @@
 
 #include "base/bytes.h"
 
+#include <sys/types.h>
+
+/*
+ * A file that somebody else may have put there: a regular one or none, and close-on-exec. As open(2), which is never waited in;
+ * ENXIO: it is of another kind.
+ */
+MUST_USE int file_open(const char *path, int flags, mode_t mode);
+/* What errno says of that. */
+const char *file_why(void);
 /* Appends all of fd (at most max bytes) to out and closes fd. ERR_SYSTEM, ERR_LIMIT. */
 MUST_USE int file_read(int fd, size_t max, struct buf *out);
 /* Writes all of v; fd stays open. ERR_SYSTEM. */

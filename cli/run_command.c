@@ -24,7 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,11 +210,9 @@ static int check_binds(const struct run_options *o) {
 
 /* What is written into these would decide the next time, or was recorded before. */
 static int find_kept(struct run_options *o) {
-    struct stat st;
     put_path(o->policy, &o->kept);
     put_path(o->settings, &o->kept);
-    if (*o->log && stat(o->log, &st) == 0 && S_ISREG(st.st_mode))
-        put_path(o->log, &o->kept);
+    put_path(o->log, &o->kept);
     return resolve_paths(&o->kept);
 }
 

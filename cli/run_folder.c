@@ -12,11 +12,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define TEMPLATE RUN_FOLDER_PREFIX "XXXXXX"
 
-enum { OPEN_AT_ONCE = 16, TRIES = 100 };
+enum { OPEN_AT_ONCE = 16, TRIES = 100, SOCKET_NAME_MAX = sizeof "/control.sock" };
 
 static bool is_ours(const char *path) {
     struct stat st;
@@ -24,9 +25,15 @@ static bool is_ours(const char *path) {
            st.st_uid == geteuid() && (st.st_mode & 022) == 0;
 }
 
+/* unix(7) */
+static bool has_room_for_sockets(const char *base) {
+    return strlen(base) + sizeof "/" TEMPLATE + SOCKET_NAME_MAX <=
+           sizeof((struct sockaddr_un *)NULL)->sun_path;
+}
+
 static const char *find_base(bool small) {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
-    if (geteuid() != 0 && is_ours(runtime))
+    if (geteuid() != 0 && is_ours(runtime) && has_room_for_sockets(runtime))
         return runtime;
     return small && access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : "/tmp";
 }
@@ -59,7 +66,9 @@ static void remove_left(const char *base, const char *name) {
     int fd = n < PATH_MAX ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
     if (fd < 0)
         return;
-    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    /* Into one that others may write to they may have moved what is not theirs, or moved it there. */
+    if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 022) == 0 &&
+        flock(fd, LOCK_EX | LOCK_NB) == 0)
         remove_all(path);
     close(fd);
 }

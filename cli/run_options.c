@@ -176,6 +176,13 @@ static int take_option(struct run_options *o, int left, char **argv) {
                    argv[0]);
 }
 
+/* What its links lead to may be covered by something else. */
+static const char *find_runtime(void) {
+    static char real[PATH_MAX];
+    const char *path = getenv("XDG_RUNTIME_DIR");
+    return !path || path[0] != '/' ? NULL : realpath(path, real) ? real : path;
+}
+
 int run_options_read(int argc, char **argv, struct run_options *o) {
     static char folder[PATH_MAX];
     *o = (struct run_options){.sandbox = NULL};
@@ -199,6 +206,7 @@ int run_options_read(int argc, char **argv, struct run_options *o) {
         return RUN_FAILED;
     }
     o->plan.argv = argv + i + 1;
+    o->plan.runtime = find_runtime();
     o->plan.folder = getcwd(folder, sizeof folder);
     if (o->plan.folder)
         return 0;

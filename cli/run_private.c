@@ -110,11 +110,11 @@ static int make_vault_key(const struct run_private *p) {
 static int open_log(struct run_private *p, const char *log) {
     if (!*log)
         return 0;
-    p->log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return p->log >= 0 ? 0
-                       : run_say("--log %s: %s", log,
-                                 errno == ELOOP ? "it is a link: name the file that is meant"
-                                                : strerror(errno));
+    p->log = file_open(log, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, 0600);
+    return p->log >= 0
+               ? 0
+               : run_say("--log %s: %s", log,
+                         errno == ELOOP ? "it is a link: name the file that is meant" : file_why());
 }
 
 int run_private_make(struct run_private *p, const char *directory, const struct run_options *o) {

@@ -15,8 +15,10 @@ enum { SETTINGS_MAX = 1 << 20, SHOWN_MAX = 64 << 10 };
 int run_settings_read(const char *file, struct buf *out) {
     if (!*file)
         return 0;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    int result = fd < 0 ? ERR_SYSTEM : file_read(fd, SETTINGS_MAX, out);
+    int fd = file_open(file, O_RDONLY, 0);
+    if (fd < 0)
+        return run_say("--settings %s: %s", file, file_why());
+    int result = file_read(fd, SETTINGS_MAX, out);
     if (result != 0)
         return run_say("--settings %s: %s", file, err_why(result));
     if (buf_len(out) > 0 && !view_ends(buf_view(out), VIEW("\n")))

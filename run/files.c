@@ -86,21 +86,21 @@ static int cover_shared_folder(const char *path, mode_t mode) {
     return cover_folder(path, mode) == 0 ? 0 : run_say("%s of its own: %s", path, strerror(errno));
 }
 
-/* At its old path, so that the variable still says the truth. */
-static int cover_runtime_folder(void) {
-    const char *path = getenv("XDG_RUNTIME_DIR");
-    if (!path || path[0] != '/')
+/* At its old path, so that the variable still says the truth. One that is nowhere stays so. */
+static int cover_runtime_folder(const char *path) {
+    if (!path)
         return 0;
     if (access(path, F_OK) == 0 && !cover_has(path))
         return cover_shared_folder(path, 0700);
-    return cover_make_folder(path) == 0 && chmod(path, 0700) == 0
+    return (cover_make_folder(path) == 0 && chmod(path, 0700) == 0) || errno == ENOENT
                ? 0
                : run_say("XDG_RUNTIME_DIR (%s): %s", path, strerror(errno));
 }
 
-static int cover_shared(void) {
+static int cover_shared(const struct run_plan *plan) {
     return cover_shared_folder("/tmp", 01777) == 0 && cover_shared_folder("/run", 0755) == 0 &&
-                   cover_shared_folder("/var/run", 0755) == 0 && cover_runtime_folder() == 0
+                   cover_shared_folder("/var/run", 0755) == 0 &&
+                   cover_runtime_folder(plan->runtime) == 0
                ? 0
                : -1;
 }
@@ -244,7 +244,7 @@ int files_cover(const struct run_plan *plan) {
     public = cover_keep(plan->public);
     if (public < 0)
         return run_say("%s: %s", plan->public, strerror(errno));
-    return narrow(plan) == 0 && cover_proc() == 0 && cover_dev() == 0 && cover_shared() == 0 &&
+    return narrow(plan) == 0 && cover_proc() == 0 && cover_dev() == 0 && cover_shared(plan) == 0 &&
                    hide_all(plan) == 0 && show_binds(plan, binds) == 0 && show_public(public) == 0
                ? 0
                : -1;

@@ -23,6 +23,8 @@ struct run_plan {
     char **argv;        /* the command; ends with NULL */
     const char *public; /* the directory that is seen at RUN_PUBLIC */
     const char *folder; /* the working directory */
+    const char
+        *runtime; /* the session's, without links in it where it is there; NULL: there is none */
     struct view
         hidden; /* paths, each with a NUL: files and folders that the command does not have */
     struct view sockets; /* the same of sockets: what else is at these paths it has */

@@ -51,11 +51,14 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
         assert left, pids
     assert wait_for(lambda: not os.path.exists(directory), 20), "what a killed launcher had is left"
-    left = os.path.join(os.path.dirname(directory), "exeat-run-" + os.urandom(3).hex())
-    os.mkdir(left, 0o700)
-    scene.own(left)
+    left, others = (os.path.join(os.path.dirname(directory), "exeat-run-" + os.urandom(3).hex()) for _ in range(2))
+    for path, mode in ((left, 0o700), (others, 0o777)):
+        os.mkdir(path)
+        os.chmod(scene.own(path), mode)
     with scene.going("echo go; sleep 60") as process:
         assert not os.path.exists(left), "what one has left that was killed with its keeper is there"
+        assert os.path.exists(others), "what others can write to was taken for one's own"
+        os.rmdir(others)
         other = directory_of(process)
         scene.output("true")
         assert os.path.isdir(other), "that of one that runs is gone"
@@ -417,6 +420,13 @@ def the_trail_is_none_of_the_commands(scene):
 
 
 def a_trail_that_cannot_be_kept_is_told_before_anything_runs(scene):
+    fifo = scene.file("fifo")
+    os.mkfifo(fifo)
+    scene.own(fifo)
+    for option in ("--log", "--settings"):
+        done = scene.run("echo", "unkept", options=[option, fifo])
+        assert done.returncode == 125 and b"no regular file" in done.stderr and b"unkept" not in done.stdout, done
+    os.unlink(fifo)
     done = scene.run("echo", "unkept", options=["--log", scene.file("no-folder/trail")])
     assert done.returncode == 125 and b"No such file" in done.stderr and b"unkept" not in done.stdout, done
 

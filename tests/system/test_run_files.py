@@ -213,6 +213,20 @@ def exeats_own_folder_is_hidden_whichever_variable_names_it(scene):
     assert b"policy" not in done.stdout and done.stderr.count(b"busy") == 2, done
 
 
+def the_folder_of_the_session_may_be_a_link_or_long_or_nowhere(scene):
+    """A link into what is covered leads to an empty one, where a socket's name is too long another one serves."""
+    there, link, long = scene.own(tempfile.mkdtemp(prefix="exeat-session-")), scene.file("session"), scene.make(scene.file("x" * 80))
+    os.symlink(there, link)
+    for folder, found in ((link, "0 0\n"), (long, "0 0\n"), (scene.file("nowhere/at/all"), "0 2\n")):
+        with open(os.path.join(there, "file"), "w"), open(os.path.join(long, "file"), "w"):
+            text = scene.output("sh", "-c", 'ls "$XDG_RUNTIME_DIR" 2>/dev/null | wc -l | tr "\\n" " "; ls "$XDG_RUNTIME_DIR" 2>/dev/null; echo $?',
+                                env={"XDG_RUNTIME_DIR": folder})
+        assert text == found, (folder, text)
+    os.unlink(link)
+    shutil.rmtree(there)
+    shutil.rmtree(long)
+
+
 def what_is_hidden_or_read_only_stays_so_inside_of_what_is_shown(scene):
     tree = scene.make(scene.file("tree"))
     own = scene.make(scene.make(tree + "/.config") + "/exeat")

@@ -108,6 +108,9 @@ $(B)/tests/%: tests/unit/%.c $(LIBRARY)
 $(B)/ask: tests/ask/ask.c $(LIBRARY)
 	$(call say,test,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< $(LIBRARY) $(LIBS)
 
+# Its children are only said to have been started.
+parent_messages_LDFLAGS := -Wl,--wrap=process_start,--wrap=process_start_loader
+$(B)/replay/parent_messages: private ALL_LDFLAGS += $(parent_messages_LDFLAGS)
 $(B)/replay/%: fuzz/%.c fuzz/replay.c $(LIBRARY)
 	@mkdir -p $(@D)
 	$(call say,fuzz,$<)$(CC) $(ALL_CFLAGS) $(PLAIN_LDFLAGS) -o $@ $< fuzz/replay.c $(LIBRARY) $(LIBS)
@@ -179,10 +182,24 @@ ifeq ($(TARGET),)
 else
 	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) B=$(FB) HARDEN='-fPIE' WARN= CFLAGS='-O1 -g $(FUZZ_FLAGS) -DEXEAT_SANITIZE' $(FB)/libexeat.a
 	@mkdir -p $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET) fuzz/crashes/$(TARGET)
-	$(FUZZ_CC) -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined -o $(FB)/$(TARGET) fuzz/$(TARGET).c $(FB)/libexeat.a $(LIBS)
+	$(FUZZ_CC) -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined -o $(FB)/$(TARGET) fuzz/$(TARGET).c $(FB)/libexeat.a $(LIBS) $($(TARGET)_LDFLAGS)
 	$(FB)/$(TARGET) -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=fuzz/crashes/$(TARGET)/ $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET)
 	@rmdir fuzz/crashes/$(TARGET) 2>/dev/null || true
 endif
+
+FC := build/fuzz-cover
+
+.PHONY: fuzz-cover
+fuzz-cover: ## what the seeds of TARGET (empty: of all targets), crashes and what fuzzing kept reach: lines of each file
+	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) B=$(FC) HARDEN='-fPIE' WARN= LDFLAGS=-fprofile-instr-generate \
+	  CFLAGS='-O1 -g -fprofile-instr-generate -fcoverage-mapping -DEXEAT_SANITIZE' $(addprefix $(FC)/replay/,$(or $(TARGET),$(FUZZERS)))
+	@rm -f $(FC)/*.profraw; for target in $(or $(TARGET),$(FUZZERS)); do \
+	  find fuzz/seeds/$$target fuzz/crashes/$$target $(FB)/corpus/$$target -type f 2>/dev/null | \
+	    LLVM_PROFILE_FILE=$(FC)/$$target-%p.profraw xargs $(FC)/replay/$$target >/dev/null || exit 1; \
+	done; llvm-profdata merge -sparse -o $(FC)/all.profdata $(FC)/*.profraw
+	@llvm-cov report -instr-profile=$(FC)/all.profdata -ignore-filename-regex='^/usr|\.h$$' \
+	  $(patsubst %,-object $(FC)/replay/%,$(or $(TARGET),$(FUZZERS))) | \
+	  awk '/^[a-z].*\.c / && !/^fuzz/ {printf "%7s of %4d lines  %s\n", $$10, $$8, $$1}' | sort -n
 
 .PHONY: fuzz-all nightly
 fuzz-all: ## fuzz each target for TIME seconds, one after another; names those that found something

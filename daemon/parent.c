@@ -298,6 +298,12 @@ static void on_channel_closed(void *ctx, struct channel *ch, int why) {
         process_kill(of);
 }
 
+void parent_listen(struct parent *p) {
+    p->rules = rules;
+    p->n_rules = sizeof rules / sizeof *rules;
+    p->closed = on_channel_closed;
+}
+
 static bool all_down(const struct parent *p) {
     for (const struct process *of = p->processes; of; of = of->next)
         if (of->state != PROCESS_DOWN)
@@ -598,9 +604,7 @@ int parent_main(const struct parent_options *options) {
     p.misbehave = options->misbehave;
     p.debug = options->debug;
     p.started = clock_mono();
-    p.rules = rules;
-    p.n_rules = sizeof rules / sizeof *rules;
-    p.closed = on_channel_closed;
+    parent_listen(&p);
     log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
     activated_note();
     process_raise_descriptors();

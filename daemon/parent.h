@@ -17,6 +17,8 @@ struct parent_options {
 /* Runs until it is stopped; returns the exit status (3: configuration or policy is invalid). */
 int parent_main(const struct parent_options *options);
 
+/* What children may say, and what becomes of their channels, from now on as parent_main has it. */
+void parent_listen(struct parent *p);
 /* Stops all processes in order; then parent_main returns. */
 void parent_stop(struct parent *p);
 

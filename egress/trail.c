@@ -6,6 +6,7 @@
 #include "egress/lane_messages.h"
 #include "egress/splice.h"
 #include "policy/bundle.h"
+#include "policy/key_form.h"
 #include "policy/placeholder.h"
 
 #include <limits.h>
@@ -115,6 +116,11 @@ static void put_target_digest(struct record *r, const struct target *t) {
     buf_free(&sent);
 }
 
+static bool is_telling(struct view name) {
+    struct view key;
+    return placeholder_inside(name) || key_form_inside(name, &key);
+}
+
 /* The path with what looks like a credential taken out, and the query's names without values. */
 static void put_target(struct record *r, const struct trail *t) {
     struct buf path, names;
@@ -134,7 +140,7 @@ static void put_target(struct record *r, const struct trail *t) {
     while (t->target->has_query && target_pair(&rest, &name, &value)) {
         if (buf_len(&names) > 0)
             buf_put_u8(&names, '&');
-        buf_put(&names, placeholder_inside(name) ? VIEW("[credential]") : name);
+        buf_put(&names, is_telling(name) ? VIEW("[credential]") : name);
     }
     bool whole = record_text(r, FIELD_PATH, buf_view(&path));
     whole = record_text(r, FIELD_QUERY, buf_view(&names)) && whole;
@@ -155,7 +161,7 @@ enum { LABEL_MAX = 40 };
 
 /* What a material is called. In a path the segment is the credential; a placeholder can be anywhere. */
 static struct view material_label(const struct material *at) {
-    if (at->place == PLACE_PATH || placeholder_inside(at->name))
+    if (at->place == PLACE_PATH || is_telling(at->name))
         return (struct view){NULL, 0};
     return view_head(at->name, LABEL_MAX);
 }

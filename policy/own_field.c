@@ -1,7 +1,7 @@
 #include "policy/own_field.h"
 
 /* More than the longest below. */
-enum { LETTERS_MAX = 32 };
+enum { LETTERS_MAX = 40 };
 
 #define LETTERS(text)                                                                              \
     { (const uint8_t *)(text), sizeof(text) - 1 }
@@ -28,6 +28,15 @@ static const struct view removed[] = {
     LETTERS("xremoteuser"),
     LETTERS("remoteuser"),
     LETTERS("xwebauthuser"),
+    LETTERS("xmsclientprincipal"),
+    LETTERS("xmsclientprincipalid"),
+    LETTERS("xmsclientprincipalname"),
+    LETTERS("xamznoidcdata"),
+    LETTERS("xamznoidcidentity"),
+    LETTERS("xgoogauthenticateduserid"),
+    LETTERS("xgoogauthenticateduseremail"),
+    LETTERS("cfaccessauthenticateduseremail"),
+    LETTERS("tailscaleuserlogin"),
     LETTERS("xscheme"),
     LETTERS("xurlscheme"),
     LETTERS("xsslclientverify"),

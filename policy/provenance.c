@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "policy/credential_name.h"
 #include "policy/field_name.h"
+#include "policy/key_form.h"
 #include "policy/method.h"
 #include "policy/placeholder.h"
 
@@ -194,22 +195,33 @@ static bool is_dotted_token(struct view item, struct view *token) {
     return false;
 }
 
+/* Behind an item that names a credential ("bearer") stands the credential. */
 static void add_subprotocols(struct materials *m, struct view name, struct view value) {
+    bool named = false;
     while (value.n > 0) {
         struct view item = view_trim(view_cut(&value, ','));
         struct view token = item;
         if (is_dotted_token(item, &token) || is_mixed(item, BARE_TOKEN))
             add_plain(m, PLACE_SUBPROTOCOL, name, token);
-        else if (placeholder_inside(item))
+        else if (named || placeholder_inside(item))
             add_plain(m, PLACE_SUBPROTOCOL, name, item);
+        bool is_word = view_find(item, '.') == item.n;
+        named = is_word && credential_name_in_header(item) != CREDENTIAL_NONE;
     }
 }
 
-/* A placeholder in a field that nobody is known to read. */
-static void add_placeholder(struct materials *m, struct view name, struct view value) {
-    struct view token = value, scheme = view_cut(&token, ' ');
+/* A placeholder is looked for by the caller, in all spellings. */
+static bool tells_key(struct view v, struct view *key) {
+    return key_form_inside(v, key) && !placeholder_inside(*key);
+}
+
+/* A placeholder, or somebody's key, in a field that nobody is known to read. */
+static void add_telling(struct materials *m, struct view name, struct view value) {
+    struct view token = value, scheme = view_cut(&token, ' '), key;
     if (placeholder_is(value) || (is_scheme(scheme) && placeholder_is(token)))
         add_value(m, name, value);
+    else if (tells_key(value, &key))
+        add_plain(m, PLACE_HEADER, name, key);
 }
 
 static bool is_header(enum place place) {
@@ -247,7 +259,7 @@ void provenance_field(struct view name, struct view value, const struct watched 
         add_plain(m, PLACE_SIGNATURE, name, value);
         break;
     case CREDENTIAL_NONE:
-        add_placeholder(m, name, value);
+        add_telling(m, name, value);
         break;
     }
 }
@@ -288,15 +300,24 @@ static struct view decoded_value(struct materials *m, struct view value, bool pl
 /* doubtful: it is a parameter only to those who split at ';', too. */
 static void add_parameter(struct materials *m, const struct watched *w, struct view name,
                           struct view value, bool doubtful) {
+    struct view key;
+    if (tells_key(name, &key))
+        add_plain(m, PLACE_QUERY, name, name);
     if (value.n == 0)
         return;
     enum credential_kind kind = query_kind(name, w);
-    if (kind == CREDENTIAL_SIGNATURE)
+    size_t used = m->used;
+    if (kind == CREDENTIAL_SIGNATURE) {
         add_plain(m, PLACE_SIGNATURE, name, value);
-    else if (kind != CREDENTIAL_NONE)
+        return;
+    }
+    struct view token = decoded_value(m, value, true);
+    if (kind == CREDENTIAL_NONE && !tells_key(token, &key))
+        m->used = used;
+    else
         add(m, (struct material){.place = PLACE_QUERY,
                                  .name = name,
-                                 .token = decoded_value(m, value, true),
+                                 .token = token,
                                  .raw = value,
                                  .malformed = doubtful});
 }
@@ -425,11 +446,11 @@ static void add_segment(struct materials *m, struct view segment, struct view ra
 }
 
 static void add_segments(struct materials *m, const struct watched *w, struct view path) {
-    struct view before[BEFORE_MAX] = {0}, segment;
+    struct view before[BEFORE_MAX] = {0}, segment, key;
     for (uint16_t n = 1; target_segment(&path, &segment); n++) {
         struct view token = segment;
         if (is_bot(segment, &token) || is_hook(before, segment) || placeholder_inside(segment) ||
-            carries_credential(segment))
+            carries_credential(segment) || key_form_inside(segment, &key))
             add_segment(m, segment, token, n, false);
         else if (watches_segment(w, n))
             add_segment(m, segment, segment, n, true);

@@ -84,7 +84,8 @@ struct materials {
  * One field of a request, name in any case. Adds to m. Which names are credentials says
  * policy/credential_name.h, and beside them the fields among `watched` (policy_watch; NULL:
  * none). A field of any other name is
- * material, too, when its value is a placeholder, alone or behind a scheme.
+ * material, too, when its value is a placeholder, alone or behind a scheme, or a word of it has the form of a
+ * vendor's key (policy/key_form.h).
  *
  * Authorization and its like are one scheme, one space and one token, or one token
  * alone (an empty scheme); what is neither is malformed. Basic gives its two halves, an
@@ -96,7 +97,8 @@ void provenance_field(struct view name, struct view value, const struct watched 
 /*
  * The canonical target, path first. Query parameters are compared percent-decoded, and their
  * tokens are decoded into storage; one without a value is none. What stands behind a ';'
- * is looked at as well, and malformed. Path segments: those that hold a placeholder, and
+ * is looked at as well, and malformed. A value or name that holds a vendor's key is material whatever the
+ * parameter. Path segments: those that hold a placeholder or a vendor's key, and
  * the secret part of well-known webhook and bot addresses. Watched parameters and segments are
  * material whatever they are called.
  */

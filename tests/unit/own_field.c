@@ -27,6 +27,9 @@ static const struct {
     {"content.encoding", false, true},
     {"x.forwarded.for", true, true},
     /* other ways to ask for another path, method, host or part */
+    {"X-MS-Client-Principal-Name", true, true},
+    {"X-Amzn-Oidc-Data", true, true},
+    {"Cf-Access-Authenticated-User-Email", true, true},
     {"X-Original-URI", true, true},
     {"X-Original-Path", true, true},
     {"X-Original-Method", true, true},

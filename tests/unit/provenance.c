@@ -271,6 +271,8 @@ static void pv_09_subprotocols_that_carry_a_token_are_material(void **state) {
          "subprotocol eyJzdWIiOiJhdHRhY2tlciJ9.c2ln"},
         {"sec-websocket-protocol", "access_token, 0123456789abcdef01234567",
          "subprotocol 0123456789abcdef01234567"},
+        {"sec-websocket-protocol", "v1, bearer, abcdef", "subprotocol abcdef"},
+        {"sec-websocket-protocol", "Authorization,QmVhcmVy, v1", "subprotocol QmVhcmVy"},
         {"sec-websocket-protocol", "graphql-transport-ws", ""},
         {"sec-websocket-protocol", "mqtt, v12.stomp, wamp.2.msgpack.batched, v4.channel.k8s.io",
          ""},
@@ -352,6 +354,21 @@ static void ph_04_a_placeholder_in_the_path_or_query_is_material(void **state) {
     check_only(PLACE_QUERY, "");
 }
 
+/* ---- keys where names say nothing ---- */
+
+#define GUESSED "sk-live-Qx7LmV2aBcD4eFgH6iJk"
+
+static void pv_02_a_key_of_a_known_form_is_material_in_any_field(void **state) {
+    static const struct field_case cases[] = {
+        {"X-Access", GUESSED, "header " GUESSED},
+        {"X-Access", "Custom k=\"" GUESSED "\", v=1", "header " GUESSED},
+        {"Referer", "https://x.test/?q=" GUESSED "&r=1", "header " GUESSED},
+        {"X-Access", "sk-learn-examples-2024-and-more", ""},
+    };
+    (void)state;
+    check_fields(cases, COUNT(cases));
+}
+
 /* ---- targets ---- */
 
 struct target_case {
@@ -364,6 +381,20 @@ static void check_targets(const struct target_case *cases, size_t n) {
         if (strcmp(told(), cases[i].told) != 0)
             fail_msg("%s\n is     %s\n not    %s", cases[i].target, told(), cases[i].told);
     }
+}
+
+static void pv_02_a_key_of_a_known_form_is_material_in_any_target(void **state) {
+    static const struct target_case cases[] = {
+        {"/a?x=" GUESSED "&y=1", "query " GUESSED},
+        {"/a?x=%22" GUESSED "%22", "query \"" GUESSED "\""},
+        {"/a?" GUESSED, "query " GUESSED},
+        {"/a?" GUESSED "=1", "query " GUESSED},
+        {"/a?x=1;y=" GUESSED, "query 1;y=" GUESSED " | !query " GUESSED},
+        {"/a/" GUESSED "/b", "path " GUESSED},
+        {"/a/sk-learn-examples-2024?q=sk-learn-examples-2024", ""},
+    };
+    (void)state;
+    check_targets(cases, COUNT(cases));
 }
 
 static void pv_02_query_names_are_compared_decoded_and_without_case(void **state) {
@@ -576,6 +607,8 @@ int main(void) {
         cmocka_unit_test(ph_02_a_placeholder_alone_in_any_field_is_material),
         cmocka_unit_test(ph_08_basic_gives_the_placeholder_of_either_half),
         cmocka_unit_test(ph_04_a_placeholder_in_the_path_or_query_is_material),
+        cmocka_unit_test(pv_02_a_key_of_a_known_form_is_material_in_any_field),
+        cmocka_unit_test(pv_02_a_key_of_a_known_form_is_material_in_any_target),
         cmocka_unit_test(pv_02_query_names_are_compared_decoded_and_without_case),
         cmocka_unit_test(pv_05_presigned_addresses_are_signatures),
         cmocka_unit_test(pv_04_secrets_in_paths_are_material),

@@ -1,5 +1,6 @@
 #include "policy/judge.h"
 
+#include "policy/dns_message.h"
 #include "policy/echo.h"
 #include "policy/judge_grants.h"
 #include "policy/judge_material.h"
@@ -182,6 +183,10 @@ static bool on_operations(void *ctx, const struct rule *rules) {
         keep_better(&search->any, r, search->level);
         if (!who_holds(search->who, r->operation))
             continue;
+        if (search->is_dns && !dns_message_is_named(r->conditions)) {
+            search->no_dns = r;
+            continue;
+        }
         if (unsure)
             note_needs(search, r);
         keep_better(&search->granted, r, search->level);
@@ -355,33 +360,6 @@ static struct verdict refuse_or_observe(const struct policy *p, const struct hos
     return v;
 }
 
-static bool is_override(struct view name) {
-    enum { DECODED = 1024 };
-    uint8_t memory[DECODED];
-    struct view decoded;
-    if (view_find(name, '%') == name.n && view_find(name, '+') == name.n)
-        return method_is_override_name(name);
-    return !percent_decode_into(name, true, memory, sizeof memory, &decoded) ||
-           method_is_override_name(decoded);
-}
-
-/*
- * Some frameworks take the method from the query: what was judged would not be what is done
- * (PN-09). Some split it at ';' as well.
- */
-static bool overrides_method(const struct target *t) {
-    struct view rest = t->has_query ? t->query : (struct view){NULL, 0};
-    while (rest.n > 0) {
-        struct view pair = view_cut(&rest, '&');
-        while (pair.n > 0) {
-            struct view piece = view_cut(&pair, ';');
-            if (is_override(view_cut(&piece, '=')))
-                return true;
-        }
-    }
-    return false;
-}
-
 /* What no operation is for, or none whose conditions hold. */
 static struct verdict refuse_unmatched(const struct service *door, const struct unmet *unmet) {
     if (!unmet->rule)
@@ -401,15 +379,18 @@ static struct verdict judge(const struct policy *p, struct search *search) {
         return door;
     if (method_is_refused(f->method))
         return refuse_near(REASON_METHOD_REFUSED, door.service);
-    if (overrides_method(f->target))
+    if (method_is_overridden(f->target))
         return refuse_near(REASON_METHOD_OVERRIDE, door.service);
+    search->is_dns = dns_message_is_in(f);
     judge_search(p, &host, search);
     if (search->never)
         return refuse_at(REASON_NEVER, search->never->service, search->never->at);
     if (search->granted.rule)
         return allow(search, search->granted.rule);
     struct verdict v = refuse_unmatched(door.service, &search->unmet);
-    if (search->any.rule) {
+    if (search->no_dns) {
+        v = refuse_at(REASON_DNS_MESSAGE, search->no_dns->service, search->no_dns->at);
+    } else if (search->any.rule) {
         v = refuse_near(REASON_OPERATION_NOT_GRANTED, search->any.rule->service);
         v.operation = search->any.rule->operation;
     }

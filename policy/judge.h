@@ -30,11 +30,13 @@ struct search {
     uint64_t method;
     unsigned level;
     struct choice any, granted, anonymous;
-    struct unmet unmet;       /* the nearest of operations */
-    const struct rule *never; /* the first in the text */
-    bool unsure;              /* something was noted */
-    bool favoured;            /* needs was asked for: without it the verdict may be another */
-    uint64_t sizes;           /* the greatest limit that a body's size is compared with */
+    struct unmet unmet;        /* the nearest of operations */
+    const struct rule *never;  /* the first in the text */
+    bool is_dns;               /* only lines that name such messages take it */
+    const struct rule *no_dns; /* a granted one that does not */
+    bool unsure;               /* something was noted */
+    bool favoured;             /* needs was asked for: without it the verdict may be another */
+    uint64_t sizes;            /* the greatest limit that a body's size is compared with */
 };
 
 /* Whether and why who may connect. */

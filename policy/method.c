@@ -104,3 +104,27 @@ bool method_is_override_name(struct view decoded_name) {
             return true;
     return false;
 }
+
+/* A name of the query. */
+static bool is_override(struct view name) {
+    enum { DECODED = 1024 };
+    uint8_t memory[DECODED];
+    struct view decoded;
+    if (view_find(name, '%') == name.n && view_find(name, '+') == name.n)
+        return method_is_override_name(name);
+    return !percent_decode_into(name, true, memory, sizeof memory, &decoded) ||
+           method_is_override_name(decoded);
+}
+
+bool method_is_overridden(const struct target *t) {
+    struct view rest = t->has_query ? t->query : (struct view){NULL, 0};
+    while (rest.n > 0) {
+        struct view pair = view_cut(&rest, '&');
+        while (pair.n > 0) {
+            struct view piece = view_cut(&pair, ';');
+            if (is_override(view_cut(&piece, '=')))
+                return true;
+        }
+    }
+    return false;
+}

@@ -5,7 +5,7 @@
 #ifndef POLICY_METHOD_H
 #define POLICY_METHOD_H
 
-#include "base/bytes.h"
+#include "policy/target.h"
 
 /* The method's bit, or 0. Methods compare with case (RFC 9110 9.1). */
 uint64_t method_bit(struct view method);
@@ -21,6 +21,11 @@ bool method_is_refused(struct view method);
  * names, and count only behind a byte that is neither letter nor digit.
  */
 bool method_is_override_name(struct view decoded_name);
+/*
+ * Some frameworks take the method from the query: what was judged would not be what is done
+ * (PN-09). Some split it at ';' as well.
+ */
+bool method_is_overridden(const struct target *t);
 /* The i-th method's name, or the empty view at the end: for suggestions. */
 struct view method_at(size_t i);
 

@@ -56,6 +56,10 @@ static const struct reason_info infos[] = {
          "A field of the request names another resource than the one that was judged",
          "Do without copying and moving on the server; the operator can let the service accept "
          "destinations."),
+    TOLD(REASON_DNS_MESSAGE, "dns_message", 403,
+         "The request asks a resolver for a name, and no operation of this host is for that",
+         "Connect by name and leave resolving to the gateway; the operator can add an operation "
+         "with the condition content-type application/dns-message."),
     TOLD(REASON_SPLICED, "spliced", 403,
          "TLS to this service is passed on unread: requests to it are not taken",
          "Open a tunnel with CONNECT, as clients do for https:// addresses, and speak TLS in it."),

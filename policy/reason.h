@@ -24,6 +24,7 @@ enum reason {
     REASON_PLACEHOLDER_WRONG_PLACE,
     REASON_PLACEHOLDER_REPEATED,
     REASON_SECOND_TARGET, /* a field that names another resource (X-Amz-Copy-Source, Destination) */
+    REASON_DNS_MESSAGE,   /* a question about names, which no line says it is for */
     REASON_SPLICED,       /* a request, where only TLS is passed on */
     REASON_NOT_OFFERED,   /* the policy asks for what the data path does not do yet */
     REASON_METHOD_OVERRIDE, /* X-HTTP-Method-Override and its like, _method= */

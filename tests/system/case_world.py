@@ -93,6 +93,7 @@ service rules {
     operation ask     { POST /ask { body /model is small } }
     operation package { GET /@scope%2Fpkg; GET /p/{id} }
     operation send    { POST /send }
+    operation resolve { POST /dns-query { content-type application/dns-message }; GET /dns-query { query dns matches * } }
     never { POST /send { query to matches *evil* }; * /p/secret/**; POST /send { body /url } }
 }
 service elsewhere-in-it {

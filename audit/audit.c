@@ -292,6 +292,12 @@ static void go_up(struct audit *a) {
     resume(a);
 }
 
+static const char *what_fails(const struct audit *a, int why) {
+    return a->ledger           ? "the log cannot be written"
+           : why == ERR_CRYPTO ? "the log cannot be opened, sign.key or sign.pub is damaged"
+                               : "the log cannot be opened";
+}
+
 static void try_again(struct audit *a) {
     int result = a->ledger ? 0 : open_ledger(a);
     if (result == 0)
@@ -299,7 +305,7 @@ static void try_again(struct audit *a) {
     if (result == 0)
         result = ledger_sign(a->ledger, clock_wall());
     if (result != 0)
-        go_down(a, a->ledger ? "the log cannot be written" : "the log cannot be opened", result);
+        go_down(a, what_fails(a, result), result);
     else if (a->down)
         go_up(a);
 }

@@ -67,6 +67,8 @@ static int take_hidden(struct run_options *o, const char *value) {
     char path[PATH_MAX];
     if (resolve_named(o, "--hide", value, path) != 0)
         return -1;
+    if (strcmp(path, "/") == 0)
+        return run_say("--hide /: nothing would be left to run");
     buf_put(&o->hidden, view_of(path, strlen(path) + 1));
     return 0;
 }
@@ -76,6 +78,8 @@ static int take_bind(struct run_options *o, const char *value) {
     if (o->plan.n_binds == RUN_PATHS_MAX)
         return run_say("--bind: more than %d", RUN_PATHS_MAX);
     const char *colon = strchr(value, ':');
+    if (colon && strcmp(colon, ":/") == 0)
+        return run_say("--bind %s: it cannot be shown in the place of everything", value);
     char *from = colon ? strndup(value, (size_t)(colon - value)) : strdup(value);
     bind->from = from ? resolved("--bind", from) : NULL;
     free(from);

@@ -290,7 +290,8 @@ int run_private_connect(struct run_private *p, const struct run_options *o, stru
         if (add_secret(p, &o->secrets[i]) != 0)
             return -1;
     *connection = attach_connect(in(p, "attach.sock"));
-    return *connection >= 0 ? 0 : run_say("%s: %s", in(p, "attach.sock"), strerror(errno));
+    p->serves = *connection >= 0;
+    return p->serves ? 0 : run_say("%s: %s", in(p, "attach.sock"), strerror(errno));
 }
 
 /* ---- the end ---- */
@@ -426,10 +427,27 @@ static bool have_it_kept(struct run_private *p, char *kept) {
     return n == 1;
 }
 
+/* The command found nobody from then on, and has not said why. */
+static void tell_early_end(const struct run_private *p) {
+    siginfo_t end = {0};
+    if (!p->serves || waitid(P_PID, (id_t)p->daemon, &end, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        end.si_pid == 0)
+        return;
+    if (end.si_code == CLD_EXITED)
+        run_say("exeatd has ended before the command, with exit status %d: from then on nothing "
+                "left the sandbox",
+                end.si_status);
+    else
+        run_say("exeatd was ended before the command, by a signal (%s): from then on nothing left "
+                "the sandbox",
+                strsignal(end.si_status));
+}
+
 int run_private_end(struct run_private *p, const char *log) {
     char kept;
     if (p->daemon <= 0)
         return 0;
+    tell_early_end(p);
     bool is_kept = have_it_kept(p, &kept);
     if (!is_kept)
         kill(p->daemon, SIGTERM);

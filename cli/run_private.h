@@ -9,11 +9,13 @@
 #include "cli/run_options.h"
 #include "run/launch.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct run_private {
     const char *directory; /* borrowed */
     pid_t daemon;          /* 0: not started */
+    bool serves;           /* it was connected to */
     int keeper;            /* who ends exeatd when we are killed listens there; -1: there is none */
     int notify;            /* where it says that it is ready */
     int log;               /* where its trail is to be kept; -1: nowhere */

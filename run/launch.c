@@ -219,7 +219,7 @@ int launch_await(struct launch *l) {
 int launch_wait(struct launch *l, int *status) {
     int end = launch_await(l);
     if (WIFSIGNALED(end))
-        run_say("the sandbox's first process was ended by %s", strsignal(WTERMSIG(end)));
+        run_say("the sandbox's first process was ended by a signal (%s)", strsignal(WTERMSIG(end)));
     int result = talk_receive_status(l->talk, status);
     close(l->talk);
     close(l->line);

@@ -98,6 +98,22 @@ def a_signal_during_the_start_ends_it_and_leaves_nothing(scene):
     assert wait_for(lambda: left_by(uid) <= before, 2), left_by(uid) - before
 
 
+def who_ends_of_those_that_serve_the_command_is_told(scene):
+    """Of the command's failures nobody would see the cause, and the trail has what was recorded until then."""
+    log = os.path.join(scene.home, "trail")
+    for who, word in (("exeatd", b"exeatd was ended before the command, by a signal (Killed)"), ("init", b"first process was ended by a signal (Killed)")):
+        with subprocess.Popen(scene.words(["sh", "-c", "curl -s -o /dev/null http://evil.example.net/; echo go; read line"], ["--log", log]),
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **scene.how()) as process:
+            assert process.stdout.readline() == b"go\n"
+            init = init_of(process)
+            os.kill(init if who == "init" else next(p for p in children(process.pid) if p != init), signal.SIGKILL)
+            said = process.communicate(b"\n", timeout=20)[1]
+        assert word in said and process.returncode == (125 if who == "init" else 0), (who, process.returncode, said)
+        with open(log) as f:
+            assert "evil.example.net" in f.read(), who
+        os.unlink(log)
+
+
 def who_kills_its_launcher_is_in_the_log_all_the_same(scene):
     """The command is of its process group."""
     log = os.path.join(scene.home, "trail")

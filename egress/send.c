@@ -123,7 +123,8 @@ bool send_retry(struct exchange *ex) {
     bool may = false;
     for (size_t i = 0; i < sizeof safe / sizeof *safe; i++)
         may = may || view_equal(ex->request.method, view_str(safe[i]));
-    if (!may || !u->reused || ex->retried || ex->request.framing != FRAMING_NONE)
+    if (!may || !u->reused || ex->retried || ex->request.framing != FRAMING_NONE ||
+        tally_counts_uses(ex))
         return false;
     exchange_restart(ex, true);
     return true;

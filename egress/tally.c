@@ -291,6 +291,13 @@ bool tally_take_body(struct exchange *ex, size_t n) {
     return ex->request.framing != FRAMING_CHUNKED || take_bytes(ex, n);
 }
 
+bool tally_counts_uses(const struct exchange *ex) {
+    bool counts = false;
+    for (size_t i = 0; i < ex->taken.n; i++)
+        counts = counts || grant_limits(ex->taken.grants[i])->uses > 0;
+    return counts;
+}
+
 /* ---- giving back ---- */
 
 static void give(struct taken *taken, uint64_t bytes, bool use) {

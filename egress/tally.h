@@ -37,6 +37,8 @@ enum reason tally_take(struct exchange *ex);
 /* Another head that is about to leave, or bytes of a body whose length is not known. False: more than is left, and nothing is taken. */
 bool tally_take_head(struct exchange *ex, size_t n);
 bool tally_take_body(struct exchange *ex, size_t n);
+/* Whether a grant of it counts uses: each request that an upstream may have seen is one. */
+bool tally_counts_uses(const struct exchange *ex);
 /* The same exchange by a newer generation: by the grants of its verdict instead. As tally_take. */
 enum reason tally_move(struct exchange *ex);
 /* Its end. */

@@ -88,6 +88,22 @@ def gf_uses_are_of_requests_that_were_sent(_):
         assert [ask(place).status for _ in range(3)] == [200, 200, 403]
 
 
+def gf_uses_are_no_more_than_what_an_upstream_sees(_):
+    """One that closes instead of answering, on a connection that was used before, is not asked again."""
+    with place_of("grant api read uses 4", "grant api write") as place:
+        asked = []
+
+        def script(request, stream):
+            asked.append(request)
+            return None if len(asked) % 2 == 0 else answer(b"ok")
+        place.upstream.script = script
+        got = [ask(place) for _ in range(6)]
+        assert [g.status for g in got] == [200, 502, 200, 502, 403, 403], got
+        refused(got[1], 502, "upstream_closed")
+        assert len(asked) == 4 and used(place)[0]["uses"] == 4, (len(asked), used(place))
+        assert ask(place, "PUT /v1/items").status == 200
+
+
 def gf_uses_go_on_where_a_reload_keeps_the_grant(_):
     with place_of("grant api read uses 2") as place:
         assert ask(place).status == 200
@@ -255,7 +271,7 @@ def gf_what_is_used_and_left_is_shown(_):
 
 
 TESTS = [gf_uses_are_counted_and_outlive_egress,
-         gf_uses_are_of_requests_that_were_sent,
+         gf_uses_are_of_requests_that_were_sent, gf_uses_are_no_more_than_what_an_upstream_sees,
          gf_uses_go_on_where_a_reload_keeps_the_grant,
          gf_a_grant_that_has_room_is_enough,
          gf_until_ends_what_runs,

@@ -54,6 +54,7 @@ static const struct {
     [FIELD_CLIENT_CERTIFICATE] = TEXT("client_certificate"),
     [FIELD_TARGET_SHA256] = TEXT("target_sha256"),
     [FIELD_MEANT] = TEXT("meant"),
+    [FIELD_UNICODE] = TEXT("unicode"),
     [FIELD_PORT] = NUMBER("port"),
     [FIELD_GENERATION] = NUMBER("generation"),
     [FIELD_LANE] = NUMBER("lane"),

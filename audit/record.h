@@ -62,6 +62,7 @@ enum record_field {
     FIELD_CLIENT_CERTIFICATE, /* name and SHA-256 of what was shown to the upstream; "none" when it asked in vain */
     FIELD_TARGET_SHA256, /* of path and query as they are sent, where they do not stand here whole */
     FIELD_MEANT,         /* the address and port that a transparent client connected to */
+    FIELD_UNICODE,       /* FIELD_HOST with the letters that its A-labels stand for */
     /* numbers */
     FIELD_PORT,
     FIELD_GENERATION,

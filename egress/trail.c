@@ -8,6 +8,7 @@
 #include "policy/bundle.h"
 #include "policy/key_form.h"
 #include "policy/placeholder.h"
+#include "policy/punycode.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -271,6 +272,18 @@ static void put_host_sent(struct record *r, struct view sent) {
     buf_free(&text);
 }
 
+/* Who reads the record sees what a look-alike of another name looks like (HC-09). */
+static void put_host(struct record *r, struct view host) {
+    record_text(r, FIELD_HOST, host);
+    if (view_search(host, VIEW("xn--")) == host.n)
+        return;
+    struct buf shown;
+    buf_init(&shown, 4 * HOST_SIZE);
+    if (punycode_show(host, &shown) && buf_ok(&shown))
+        record_text(r, FIELD_UNICODE, buf_view(&shown));
+    buf_free(&shown);
+}
+
 static void put_request(struct record *r, const struct lane *l, const struct trail *t) {
     record_text(r, FIELD_SANDBOX, t->sandbox);
     record_str(r, FIELD_DOOR, t->door);
@@ -279,7 +292,7 @@ static void put_request(struct record *r, const struct lane *l, const struct tra
     record_text(r, FIELD_METHOD, t->method);
     record_text(r, FIELD_SNI, t->sni);
     if (t->authority) {
-        record_str(r, FIELD_HOST, t->authority->host);
+        put_host(r, view_str(t->authority->host));
         if (!t->of_name) {
             record_str(r, FIELD_SCHEME, t->tls ? "https" : "http");
             record_number(r, FIELD_PORT, t->authority->port);

@@ -61,6 +61,11 @@ struct guard_set;
  * random: 64 random bits. One reference is the caller's. NULL: no memory.
  */
 struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random);
+/*
+ * Other limits, for what is in the set as well; of more secrets than max none goes. Streams in progress keep
+ * to the new ones. ERR_MEMORY: those that did not fit are as they were, to be tried again.
+ */
+MUST_USE int guard_set_limit(struct guard_set *set, size_t max, size_t run);
 /* One more reference; streams have their own. */
 struct guard_set *guard_set_ref(struct guard_set *set);
 /* Gives a reference back; NULL is fine. */

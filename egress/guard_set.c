@@ -10,9 +10,13 @@ enum { HOLD_MIN = 1024 };
 
 static_assert(GUARD_SECRET_MAX * SPELLING_GROWTH <= GUARD_PATTERN_MAX, "offsets have 16 bits");
 
+static bool are_limits(size_t max, size_t run) {
+    return run >= GUARD_SECRET_MIN && run <= GUARD_RUN_MAX && max > 0 &&
+           max <= GUARD_PATTERNS_MAX / (2 * SPELLINGS);
+}
+
 struct guard_set *guard_set_new(size_t max, size_t run, uint64_t random) {
-    assert(run >= GUARD_SECRET_MIN && run <= GUARD_RUN_MAX &&
-           max <= GUARD_PATTERNS_MAX / (2 * SPELLINGS));
+    assert(are_limits(max, run));
     struct guard_set *set = calloc(1, sizeof *set);
     struct lent **lent = calloc(max, sizeof(struct lent *));
     if (!set || !lent) {
@@ -105,14 +109,16 @@ static bool has_capitals(struct view value) {
     return false;
 }
 
-static struct lent *lent_new(struct view value, struct view name, size_t head, size_t run,
+static struct lent *lent_new(struct view value, struct view name, size_t prefix, size_t run,
                              uint64_t until) {
+    size_t head = spelling_public_head(value, prefix, run);
     /* What percent-encoding and the like make of small letters is no longer than of capital ones. */
     size_t values = has_capitals(value) ? 2 : 1;
     struct lent *l = secret_alloc(sizeof *l + value.n + values * spelled_size(value));
     if (!l)
         return NULL;
     l->until = until;
+    l->prefix = prefix;
     view_copy(name, l->name); /* zeroed, and longer than a name */
     l->n = value.n;
     l->small = l->text;
@@ -192,11 +198,13 @@ int guard_set_add(struct guard_set *set, struct view value, struct view name, si
     struct lent *old = at < set->n ? set->lent[at] : NULL;
     if (old && old->until < until)
         old->until = until;
+    if (old && old->prefix < prefix && head <= old->patterns[0].head)
+        old->prefix = prefix;
     if (old && head <= old->patterns[0].head)
         return 0;
-    if (at == set->max)
+    if (!old && at >= set->max)
         return ERR_LIMIT;
-    struct lent *l = lent_new(value, name, head, set->run, old ? old->until : until);
+    struct lent *l = lent_new(value, name, prefix, set->run, old ? old->until : until);
     if (!l || !guard_bench_fits(GUARD_CONTEXT + hold_for(l, set->hold) + GUARD_PIECE_MAX)) {
         secret_free(l);
         return ERR_MEMORY;
@@ -214,6 +222,47 @@ int guard_set_add(struct guard_set *set, struct view value, struct view name, si
     set->n += old == NULL;
     measure(set);
     return 0;
+}
+
+/* Its texts are the same for any run: only what counts of them is not. */
+static void count_run(struct lent *l, size_t run) {
+    struct view value = view_of(l->patterns[0].text, l->n);
+    size_t head = spelling_public_head(value, l->prefix, run);
+    for (size_t i = 0; i < l->n_patterns; i++) {
+        struct guard_pattern *p = &l->patterns[i];
+        struct view of = p->small ? view_of(l->small, l->n) : value;
+        struct guard_pattern counted = pattern_of(p->kind, of, head, run);
+        p->head = counted.head;
+        p->need = counted.need;
+    }
+}
+
+static int change_run(struct guard_set *set, size_t run) {
+    for (size_t i = 0; i < set->n; i++)
+        count_run(set->lent[i], run);
+    int result = compile(set, set->lent, set->n);
+    for (size_t i = 0; result != 0 && i < set->n; i++)
+        count_run(set->lent[i], set->run);
+    if (result == 0)
+        set->run = run;
+    return result;
+}
+
+/* Those that are in the set stay, however many. */
+static int change_max(struct guard_set *set, size_t max) {
+    size_t room = max > set->n ? max : set->n;
+    struct lent **lent = realloc(set->lent, room * sizeof(struct lent *));
+    if (!lent)
+        return ERR_MEMORY;
+    set->lent = lent;
+    set->max = max;
+    return 0;
+}
+
+int guard_set_limit(struct guard_set *set, size_t max, size_t run) {
+    assert(are_limits(max, run));
+    int result = max == set->max ? 0 : change_max(set, max);
+    return result == 0 && run != set->run ? change_run(set, run) : result;
 }
 
 /* ---- the count of fragments: one for all values of a credential ---- */

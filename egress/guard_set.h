@@ -16,6 +16,7 @@ enum { GUARD_CONTEXT = 2 * GUARD_RUN_MAX * SPELLING_GROWTH };
 /* A secret with its spellings, all of it in the arena. */
 struct lent {
     uint64_t until;
+    size_t prefix; /* the longest that guard_set_add was told */
     char name[GUARD_NAME_MAX + 1];
     struct fragments fragments;
     size_t n;             /* of the value, which is patterns[0].text */

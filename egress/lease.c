@@ -1,6 +1,7 @@
 #include "egress/lease.h"
 
 #include "base/digest.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "broker/broker_messages.h"
 #include "egress/ask.h"
@@ -50,7 +51,11 @@ static struct guarded *guarded_find(const struct lane *l, struct view sandbox) {
     return g;
 }
 
-static void count_fragments(const struct lane *l, struct guard_set *set) {
+/* Without memory for them the limits of now wait: it is called every second. */
+static void take_limits(const struct lane *l, struct guard_set *set) {
+    int result = guard_set_limit(set, lane_limit(l, LIMIT_SECRETS), lane_limit(l, LIMIT_GUARD_RUN));
+    if (result != 0)
+        log_warn("the guard has no memory for its new limits yet");
     guard_set_count_fragments(set, suspension_fragments(l),
                               lane_limit(l, LIMIT_GUARD_TIME) * SECOND);
 }
@@ -67,7 +72,7 @@ static struct guarded *guarded_new(struct lane *l, struct view sandbox) {
         free(g);
         return NULL;
     }
-    count_fragments(l, g->set);
+    take_limits(l, g->set);
     g->next = l->guarded;
     l->guarded = g;
     return g;
@@ -377,7 +382,7 @@ void lease_sweep(struct lane *l, uint64_t now) {
     }
     for (struct guarded *g = l->guarded; g; g = g->next) {
         guard_set_expire(g->set, now);
-        count_fragments(l, g->set);
+        take_limits(l, g->set);
     }
 }
 
@@ -388,5 +393,5 @@ void lease_drop_all(struct lane *l) {
             lease_free(l, lease);
     }
     for (struct guarded *g = l->guarded; g; g = g->next)
-        count_fragments(l, g->set);
+        take_limits(l, g->set);
 }

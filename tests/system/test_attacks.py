@@ -161,6 +161,17 @@ def au_a_token_that_was_revoked_ends_what_it_opened(_):
         assert b"200 OK" in read_all(kept), "another sandbox's tunnel is not concerned"
 
 
+def p8_a_reload_takes_over_the_shortest_run_for_what_is_lent(_):
+    with small_place(config="limit guard-run 24\n") as place:
+        piece = SECRET[-20:].encode()
+        place.upstream.script = lambda r, s: answer(b"<" + piece + b">")
+        assert ask(place).body == b"<" + piece + b">"
+        place.config_text = "limit guard-run 12\n"
+        place.configure()
+        place.exeat("reload")
+        assert ask(place).body == b"<" + b"*" * len(piece) + b">"
+
+
 def p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes(_):
     before = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant open every }")
     after = POLICY.replace("sandbox b { grant api read }", "sandbox b { grant api read; grant open every }")
@@ -355,6 +366,7 @@ ALONE = [p8_a_sandbox_that_collects_parts_of_a_secret_is_suspended,
          p8_a_secret_that_was_lent_for_the_guard_has_its_public_head,
          p8_an_anonymous_request_waits_for_a_vault_that_is_locked,
          au_a_token_that_was_revoked_ends_what_it_opened,
+         p8_a_reload_takes_over_the_shortest_run_for_what_is_lent,
          p8_an_answer_that_began_without_a_guard_is_cut_when_a_credential_comes]
 
 

@@ -110,11 +110,11 @@ static void put(struct text *t, struct view v, bool masked) {
     t->n += v.n;
 }
 
-static void check_text(struct guard_set *set, const struct text *t) {
+static inline void check_text(struct guard_set *set, const struct text *t) {
     check_all_cuts(set, view_of(t->in, t->n), view_of(t->out, t->n));
 }
 
-static const char *fragment_at(size_t from, size_t to, char text[128]) {
+static inline const char *fragment_at(size_t from, size_t to, char text[128]) {
     snprintf(text, 128, "id %.*s ok", (int)(to - from), secret + from);
     return text;
 }

@@ -24,8 +24,9 @@ struct lender {
 
 /* ---- one lease ---- */
 
-enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
-                       const uint8_t fingerprint[DIGEST_SIZE]) {
+/* The decision alone: REASON_ALLOWED, or why not. */
+static enum reason judge(const struct custody *c, const struct journal_lease *ask,
+                         const uint8_t fingerprint[DIGEST_SIZE]) {
     if (!c->mandate || ask->generation != c->mandate->number)
         return REASON_NOT_READY;
     if (!c->vault)
@@ -54,8 +55,9 @@ static const char *unshown(const struct custody *c, const struct journal_lease *
                : "the client certificate has expired: `exeat secret rotate`";
 }
 
-enum reason lend_judge_certificate(const struct custody *c, const struct journal_lease *ask,
-                                   uint64_t seconds, const char **detail) {
+/* The same of a client certificate, at this time; *detail: static, or NULL. */
+static enum reason judge_certificate(const struct custody *c, const struct journal_lease *ask,
+                                     uint64_t seconds, const char **detail) {
     *detail = NULL;
     if (!c->mandate || ask->generation != c->mandate->number)
         return REASON_NOT_READY;
@@ -114,7 +116,7 @@ static int take_ask(void *ctx, struct channel *ch, struct message *m) {
     if (read_ask(m, &ask, &authority, &fingerprint) != 0)
         return ERR_BAD;
     buf_init_secret(&secret, SECRET_MAX);
-    ask.reason = lend_judge(c, &ask, fingerprint);
+    ask.reason = judge(c, &ask, fingerprint);
     if (ask.reason == REASON_ALLOWED) {
         int result = vault_reveal(c->vault, ask.credential, &secret, &ask.version);
         if (result != 0) {
@@ -166,7 +168,7 @@ static int take_ask_certificate(void *ctx, struct channel *ch, struct message *m
         return ERR_BAD;
     buf_init(&chain, CERTIFICATE_CHAIN_MAX);
     buf_init_secret(&digits, SECRET_MAX);
-    ask.reason = lend_judge_certificate(c, &ask, clock_wall() / 1000000000u, &ask.detail);
+    ask.reason = judge_certificate(c, &ask, clock_wall() / 1000000000u, &ask.detail);
     if (ask.reason == REASON_ALLOWED && reveal_certificate(c, &ask, &chain, &digits) != 0)
         ask.reason = REASON_BROKER_UNAVAILABLE;
     if (journal_lease(c->journal, &ask) != 0)

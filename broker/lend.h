@@ -20,11 +20,4 @@ void lender_remove(struct lender *n, uint32_t id);
 void lender_recall(struct lender *n, struct view credential);
 size_t lender_lanes(const struct lender *n);
 
-/* The decision alone: REASON_ALLOWED, or why not. */
-enum reason lend_judge(const struct custody *c, const struct journal_lease *ask,
-                       const uint8_t fingerprint[DIGEST_SIZE]);
-/* The same of a client certificate, at this time; *detail: static, or NULL. */
-enum reason lend_judge_certificate(const struct custody *c, const struct journal_lease *ask,
-                                   uint64_t seconds, const char **detail);
-
 #endif

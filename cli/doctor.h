@@ -26,8 +26,6 @@ struct doctor_row {
 
 /* False: it was there already, since two things led to the same attempt; it is not counted again. */
 bool doctor_add(struct doctor *d, const struct doctor_row *r);
-/* Of a containment probe; for struct probe, with a struct doctor as its ctx. */
-void doctor_tell(void *doctor, const struct finding *f);
 
 /* ---- what is printed (doctor_print.c) ---- */
 

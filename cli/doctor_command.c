@@ -44,7 +44,8 @@ bool doctor_add(struct doctor *d, const struct doctor_row *r) {
     return is_new;
 }
 
-void doctor_tell(void *doctor, const struct finding *f) {
+/* Of a containment probe. */
+static void tell(void *doctor, const struct finding *f) {
     static const char *const words[] = {
         [PROBE_CONTAINED] = "contained", [PROBE_ESCAPED] = "escaped", [PROBE_UNSURE] = "unsure"};
     struct doctor *d = doctor;
@@ -167,7 +168,7 @@ static int exit_of(const struct doctor *d) {
 static void examine(struct doctor *d, const struct cli *cli, const struct authority *targets,
                     size_t n) {
     static struct ways ways;
-    const struct probe p = {.wait_ms = WAIT_MS, .tell = doctor_tell, .ctx = d};
+    const struct probe p = {.wait_ms = WAIT_MS, .tell = tell, .ctx = d};
     ways_try(d, &ways);
     d->in_sandbox = is_sandbox(&ways);
     clients_try(d, &ways);

@@ -25,7 +25,8 @@ static const char *join(struct config_source *s, struct view folder, struct view
     return out;
 }
 
-int config_path(struct config_source *s, struct lexer *l, const char *what, const char **out) {
+/* Takes a word as a path and makes it absolute or relative to the folder. */
+static int read_path(struct config_source *s, struct lexer *l, const char *what, const char **out) {
     struct token t;
     if (lexer_word(l, what, &t) != 0)
         return ERR_BAD;
@@ -36,19 +37,19 @@ int config_path(struct config_source *s, struct lexer *l, const char *what, cons
 static int read_state(void *source, struct lexer *l, const struct token *at) {
     (void)at;
     struct config_source *s = source;
-    return config_path(s, l, "a directory", &s->config->state);
+    return read_path(s, l, "a directory", &s->config->state);
 }
 
 static int read_policy(void *source, struct lexer *l, const struct token *at) {
     (void)at;
     struct config_source *s = source;
-    return config_path(s, l, "a file", &s->config->policy);
+    return read_path(s, l, "a file", &s->config->policy);
 }
 
 static int add_trust(struct config_source *s, struct lexer *l) {
     struct position where = l->token.at;
     struct config_trust *t = arena_alloc(&s->config->arena, sizeof *t);
-    int err = t ? config_path(s, l, "a file", &t->path) : ERR_MEMORY;
+    int err = t ? read_path(s, l, "a file", &t->path) : ERR_MEMORY;
     if (err != 0)
         return err;
     for (const struct config_trust *q = s->config->trust; q; q = q->next)
@@ -85,7 +86,7 @@ static int read_vault(void *source, struct lexer *l, const struct token *at) {
     struct config_source *s = source;
     if (!lexer_skip_word(l, "key"))
         return lexer_expected(l, "'key'");
-    return config_path(s, l, "a file", &s->config->vault_key);
+    return read_path(s, l, "a file", &s->config->vault_key);
 }
 
 static int read_geo(void *source, struct lexer *l, const struct token *at) {
@@ -101,7 +102,7 @@ static int read_geo(void *source, struct lexer *l, const struct token *at) {
         errors_add(l->errors, kind.at, "a second 'geo %.*s'", VIEW_ARG(kind.text));
         return ERR_BAD;
     }
-    return config_path(s, l, "a file", out);
+    return read_path(s, l, "a file", out);
 }
 
 /* ---- users ---- */
@@ -140,7 +141,7 @@ static int check_socket_path(struct lexer *l, struct position at, const char *pa
 
 int config_socket(struct config_source *s, struct lexer *l, const char **out) {
     struct position at = l->token.at;
-    int err = config_path(s, l, "the path of a Unix socket", out);
+    int err = read_path(s, l, "the path of a Unix socket", out);
     return err != 0 ? err : check_socket_path(l, at, *out);
 }
 

@@ -24,9 +24,7 @@ struct config_source {
     struct config_lane *who;
 };
 
-/* Takes a word as a path and makes it absolute or relative to the folder. */
-int config_path(struct config_source *s, struct lexer *l, const char *what, const char **out);
-/* The same for a Unix socket, whose path is short. */
+/* Takes a word as the path of a Unix socket, which is short, and makes it absolute or relative to the folder. */
 int config_socket(struct config_source *s, struct lexer *l, const char **out);
 /* Takes an octal mode. */
 int config_mode(struct lexer *l, mode_t *out);

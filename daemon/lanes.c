@@ -511,10 +511,6 @@ void lanes_end(struct lane *l, const char *why) {
     tick_later(p);
 }
 
-void lanes_reaped(struct lane *l) {
-    tick_later(l->parent);
-}
-
 /* Its processes are gone, and audit has their records. */
 static bool is_gone(const struct lane *l) {
     bool late = clock_mono() - l->ended > EGRESS_SECONDS * UINT64_C(1000000000), gone = true;

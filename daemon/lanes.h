@@ -53,8 +53,6 @@ bool lanes_await_issue(const struct parent *p);
 void lanes_issued(struct parent *p, struct view sandbox);
 /* Ends it: proxy at once, egress when it has written its records. The next generation is without it. */
 void lanes_end(struct lane *l, const char *why);
-/* One of its processes was reaped. */
-void lanes_reaped(struct lane *l);
 /* Removes the files of the listeners on Unix sockets. */
 void lanes_remove_sockets(struct parent *p);
 

@@ -20,7 +20,11 @@ enum { CONFIG_MAX = 1 << 20, ANCHORS_MAX = 16 << 20, TEXT_MAX = 32 << 20, ERRORS
 static const char *const system_anchors[] = {
     "/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"};
 
-int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
+/*
+ * Reads a whole file of at most max bytes. On failure a line "PATH: why" is appended to why and an
+ * error returned.
+ */
+static int read_whole(const char *path, size_t max, struct buf *out, struct buf *why) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         buf_printf(why, "%s: %s\n", path, strerror(errno));
@@ -32,7 +36,8 @@ int load_file(const char *path, size_t max, struct buf *out, struct buf *why) {
     return result;
 }
 
-void load_errors(const struct policy_errors *errors, struct view text, struct buf *out) {
+/* Appends errors of a text, each with its line and a caret (errors_show). */
+static void show_errors(const struct policy_errors *errors, struct view text, struct buf *out) {
     for (size_t i = 0; i < errors->n; i++)
         errors_show(&errors->at[i], text, out);
     if (errors->total > errors->n)
@@ -44,11 +49,11 @@ void load_errors(const struct policy_errors *errors, struct view text, struct bu
 static int read_config(const char *path, struct buf *text, struct config *out, struct buf *why) {
     static struct policy_errors errors;
     errors = (struct policy_errors){.n = 0};
-    int result = load_file(path, CONFIG_MAX, text, why);
+    int result = read_whole(path, CONFIG_MAX, text, why);
     if (result != 0)
         return result;
     result = config_read(buf_view(text), path, out, &errors);
-    load_errors(&errors, buf_view(text), why);
+    show_errors(&errors, buf_view(text), why);
     return result;
 }
 
@@ -65,7 +70,7 @@ int load_config(const char *path, struct config *out, struct buf *why) {
 /* Files need not end in a newline. */
 static int add_anchors(const char *path, struct buf *out, struct buf *why) {
     size_t before = buf_len(out);
-    int result = load_file(path, ANCHORS_MAX - before, out, why);
+    int result = read_whole(path, ANCHORS_MAX - before, out, why);
     if (result != 0)
         return result;
     struct view added = view_skip(buf_view(out), before);
@@ -162,7 +167,7 @@ struct loading {
 };
 
 static int load_policy(struct loading *l) {
-    int result = load_file(l->config.policy, POLICY_FILE_MAX, &l->policy_text, &l->why);
+    int result = read_whole(l->config.policy, POLICY_FILE_MAX, &l->policy_text, &l->why);
     if (result != 0)
         return result;
     result = policy_file_load(buf_view(&l->policy_text), l->config.policy, &l->packed, &l->policy,
@@ -175,11 +180,11 @@ static int load_policy(struct loading *l) {
         return result;
     }
     result = config_put_lanes(&l->config, l->policy, &l->lanes, &l->errors);
-    load_errors(&l->errors, buf_view(&l->config_text), &l->why);
+    show_errors(&l->errors, buf_view(&l->config_text), &l->why);
     if (result != 0)
         return result;
     result = config_put_rights(&l->config, l->policy, &l->rights, &l->errors);
-    load_errors(&l->errors, buf_view(&l->config_text), &l->why);
+    show_errors(&l->errors, buf_view(&l->config_text), &l->why);
     return result;
 }
 

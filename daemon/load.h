@@ -16,13 +16,6 @@ enum load_outcome { LOAD_BAD, LOAD_GOOD, LOAD_UNCONFIRMED };
 
 int load_main(const char *config_file);
 
-/*
- * Reads a whole file of at most max bytes. On failure a line "PATH: why" is appended to why and an
- * error returned.
- */
-MUST_USE int load_file(const char *path, size_t max, struct buf *out, struct buf *why);
-/* Appends errors of a text, each with its line and a caret (errors_show). */
-void load_errors(const struct policy_errors *errors, struct view text, struct buf *out);
 /* Reads and parses the configuration; on failure why says what is wrong. */
 MUST_USE int load_config(const char *path, struct config *out, struct buf *why);
 

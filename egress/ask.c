@@ -42,7 +42,8 @@ void ask_forget(struct lane *l, uint32_t id) {
         forget(l, a);
 }
 
-enum reason ask_absent(enum role of) {
+/* The reason that stands for the absence of a role. */
+static enum reason absent(enum role of) {
     switch (of) {
     case ROLE_CA:
         return REASON_CA_UNAVAILABLE;
@@ -58,7 +59,7 @@ enum reason ask_absent(enum role of) {
 static void lose(struct lane *l, struct ask *a) {
     void (*lost)(struct lane *, void *, enum reason) = a->lost;
     void *ctx = a->ctx;
-    enum reason why = ask_absent(a->of);
+    enum reason why = absent(a->of);
     forget(l, a);
     lost(l, ctx, why);
 }

@@ -30,8 +30,6 @@ void *ask_take(struct lane *l, enum role of, uint32_t id,
 void ask_forget(struct lane *l, uint32_t id);
 /* Every ask to that role is lost. */
 void ask_lose_all(struct lane *l, enum role of);
-/* The reason that stands for the absence of a role. */
-enum reason ask_absent(enum role of);
 /* Once, at start: sweeps deadlines. ERR_MEMORY. */
 MUST_USE int ask_start(struct lane *l);
 

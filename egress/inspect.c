@@ -384,10 +384,6 @@ void inspect_free(struct inspect *i) {
     free(i);
 }
 
-void inspect_limits(struct inspect *i, const struct limits *limits) {
-    i->limits = *limits;
-}
-
 size_t inspect_bodies(const struct inspect *i) {
     return i->jobs.n;
 }
@@ -427,7 +423,7 @@ static void on_commit(void *ctx, uint32_t generation) {
     (void)generation;
     p->now = p->next;
     if (p->inspect)
-        inspect_limits(p->inspect, &p->now);
+        p->inspect->limits = p->now; /* for bodies that begin from now on */
     if (p->begun)
         return;
     p->begun = true;

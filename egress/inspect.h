@@ -34,8 +34,6 @@ typedef void inspect_lost(void *ctx, int why);
 struct inspect *inspect_new(struct loop *l, int fd, const struct limits *limits, inspect_lost *lost,
                             void *ctx);
 void inspect_free(struct inspect *i);
-/* For bodies that begin from now on. */
-void inspect_limits(struct inspect *i, const struct limits *limits);
 /* Bodies in progress. */
 size_t inspect_bodies(const struct inspect *i);
 

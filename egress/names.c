@@ -68,13 +68,14 @@ static const struct range *range_of(const struct lane *l, uint8_t family) {
     return NULL;
 }
 
-bool names_has_address(const struct lane *l, const struct address *a) {
+/* Whether the address is of the ranges from which addresses are given out. */
+static bool is_of_ranges(const struct lane *l, const struct address *a) {
     const struct range *r = l->now ? range_of(l, a->family) : NULL;
     return r && range_holds(r, a);
 }
 
 const char *names_of_address(const struct lane *l, const struct address *a) {
-    if (!l->names || !names_has_address(l, a))
+    if (!l->names || !is_of_ranges(l, a))
         return NULL;
     size_t last = a->family == 4 ? 3 : 15;
     uint32_t n =

@@ -15,7 +15,5 @@ MUST_USE int names_take_lookup(struct lane *l, struct message *m);
 
 /* The name that this address was given out for; NULL: it was not, or is not any more. */
 const char *names_of_address(const struct lane *l, const struct address *a);
-/* Whether the address is of the ranges from which addresses are given out. */
-bool names_has_address(const struct lane *l, const struct address *a);
 
 #endif

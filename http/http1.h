@@ -95,8 +95,6 @@ void http1_write_answer(struct buf *out, const struct answer_head *h, bool keep_
 /* One chunk (v not empty); the last chunk without trailers. */
 void http1_write_chunk(struct buf *out, struct view v);
 void http1_write_last_chunk(struct buf *out);
-/* Our own phrase for a status ("Not Found"); "Unknown" for others. Static. */
-const char *http1_phrase(uint16_t status);
 
 /*
  * Proves which parser was linked: runs the inputs on which loose and strict

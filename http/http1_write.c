@@ -57,41 +57,7 @@ void http1_write_request(struct buf *out, struct view method, struct view target
     put_end(out, keep_alive);
 }
 
-void http1_write_answer(struct buf *out, const struct answer_head *h, bool keep_alive) {
-    bool interim = h->status < 200;
-    struct view phrase = view_str(http1_phrase(h->status));
-    uint8_t digits[] = {(uint8_t)('0' + h->status / 100 % 10), (uint8_t)('0' + h->status / 10 % 10),
-                        (uint8_t)('0' + h->status % 10)};
-    buf_put(out, VIEW("HTTP/1.1 "));
-    put(out, h->status >= 100 && h->status <= 599, view_of(digits, sizeof digits));
-    buf_put(out, VIEW(" "));
-    fields_find(&h->fields, VIEW(REFUSAL_FIELD), &phrase);
-    buf_put(out, phrase);
-    buf_put(out, VIEW("\r\n"));
-    put_fields(out, &h->fields);
-    if (!interim && h->status != 204)
-        put_framing(out, h->has_length ? FRAMING_LENGTH : h->framing, h->length);
-    put_end(out, keep_alive || interim);
-}
-
-void http1_write_chunk(struct buf *out, struct view v) {
-    static const char digits[] = "0123456789abcdef";
-    char text[16], *p = text + sizeof text;
-    assert(v.n > 0); /* an empty chunk would end the body */
-    for (size_t n = v.n; n > 0; n >>= 4)
-        *--p = digits[n & 15];
-    buf_put(out, view_of(p, (size_t)(text + sizeof text - p)));
-    buf_put(out, VIEW("\r\n"));
-    buf_put(out, v);
-    buf_put(out, VIEW("\r\n"));
-}
-
-void http1_write_last_chunk(struct buf *out) {
-    buf_put(out, VIEW("0\r\n\r\n"));
-}
-
-/* ---- reason phrases (the IANA registry) ---- */
-
+/* Reason phrases: the IANA registry. */
 static const struct {
     uint16_t status;
     const char *phrase;
@@ -156,9 +122,43 @@ static const struct {
     {511, "Network Authentication Required"},
 };
 
-const char *http1_phrase(uint16_t status) {
+/* Our own phrase for a status ("Not Found"); "Unknown" for others. */
+static const char *phrase_of(uint16_t status) {
     for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
         if (phrases[i].status == status)
             return phrases[i].phrase;
     return "Unknown";
+}
+
+void http1_write_answer(struct buf *out, const struct answer_head *h, bool keep_alive) {
+    bool interim = h->status < 200;
+    struct view phrase = view_str(phrase_of(h->status));
+    uint8_t digits[] = {(uint8_t)('0' + h->status / 100 % 10), (uint8_t)('0' + h->status / 10 % 10),
+                        (uint8_t)('0' + h->status % 10)};
+    buf_put(out, VIEW("HTTP/1.1 "));
+    put(out, h->status >= 100 && h->status <= 599, view_of(digits, sizeof digits));
+    buf_put(out, VIEW(" "));
+    fields_find(&h->fields, VIEW(REFUSAL_FIELD), &phrase);
+    buf_put(out, phrase);
+    buf_put(out, VIEW("\r\n"));
+    put_fields(out, &h->fields);
+    if (!interim && h->status != 204)
+        put_framing(out, h->has_length ? FRAMING_LENGTH : h->framing, h->length);
+    put_end(out, keep_alive || interim);
+}
+
+void http1_write_chunk(struct buf *out, struct view v) {
+    static const char digits[] = "0123456789abcdef";
+    char text[16], *p = text + sizeof text;
+    assert(v.n > 0); /* an empty chunk would end the body */
+    for (size_t n = v.n; n > 0; n >>= 4)
+        *--p = digits[n & 15];
+    buf_put(out, view_of(p, (size_t)(text + sizeof text - p)));
+    buf_put(out, VIEW("\r\n"));
+    buf_put(out, v);
+    buf_put(out, VIEW("\r\n"));
+}
+
+void http1_write_last_chunk(struct buf *out) {
+    buf_put(out, VIEW("0\r\n\r\n"));
 }

@@ -321,17 +321,6 @@ bool service_accepts_any(const struct service *s) {
     return s->accept_any;
 }
 
-uint64_t service_body_limit(const struct service *s) {
-    return s->body_limit;
-}
-
-const struct credential *service_credential_at(const struct service *s, size_t i) {
-    const struct credential *c = s->credentials;
-    while (c && i-- > 0)
-        c = c->next;
-    return c;
-}
-
 enum service_tls service_tls(const struct service *s) {
     return s->tls;
 }
@@ -352,14 +341,6 @@ struct view operation_name(const struct operation *o) {
 
 bool operation_is_anonymous(const struct operation *o) {
     return o->anonymous;
-}
-
-struct view credential_name(const struct credential *c) {
-    return c->name;
-}
-
-const struct credential_place *credential_place(const struct credential *c) {
-    return &c->place;
 }
 
 struct view verdict_credential(const struct verdict *v) {

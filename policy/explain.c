@@ -273,9 +273,8 @@ static void explain_rest(const struct question *q, const struct rule *r, const s
         fail(out, CLAUSE_REFUSAL, v->at, "%s: %s", info->code, info->title);
 }
 
-void policy_explain_who(const struct policy *p, const struct who *who,
-                        const struct request_facts *f, const struct verdict *v,
-                        struct nearest *out) {
+void policy_explain(const struct policy *p, const struct who *who, const struct request_facts *f,
+                    const struct verdict *v, struct nearest *out) {
     struct who found;
     struct question q = {.p = p, .f = f, .who = who, .host = host_facts_of(f->authority)};
     if (!who && who_find(p, f->sandbox, &found))
@@ -292,9 +291,4 @@ void policy_explain_who(const struct policy *p, const struct who *who,
     explain_line(&q, r, out);
     explain_conditions(&q, r, out);
     explain_rest(&q, r, v, out);
-}
-
-void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
-                    struct nearest *out) {
-    policy_explain_who(p, NULL, f, v, out);
 }

@@ -39,15 +39,12 @@ struct nearest {
 /*
  * Of all lines of operations one whose conditions are all that fails, if there is one; else, and of several, that with the fewest
  * clauses that fail, the grant left aside; of those that are equal, one for this host, then the one that agrees with more of the path, then with the method, then a granted one, then
- * the most specific. v is the verdict on f, a refusal.
+ * the most specific. v is the verdict on f, a refusal. who: NULL, or who it is
+ * instead of f->sandbox (for policy/ only).
  */
-void policy_explain(const struct policy *p, const struct request_facts *f, const struct verdict *v,
-                    struct nearest *out);
-/* The same for who is given instead of f->sandbox, unless it is NULL. For policy/ only. */
 struct who;
-void policy_explain_who(const struct policy *p, const struct who *who,
-                        const struct request_facts *f, const struct verdict *v,
-                        struct nearest *out);
+void policy_explain(const struct policy *p, const struct who *who, const struct request_facts *f,
+                    const struct verdict *v, struct nearest *out);
 const char *clause_word(enum clause c);
 /* Whether something fails, and only such clauses: bits 1 << enum clause. */
 bool nearest_fails_only(const struct nearest *n, unsigned clauses);

@@ -194,10 +194,6 @@ struct view grant_service(const struct grant *g) {
     return g->service;
 }
 
-struct view grant_sandbox(const struct grant *g) {
-    return g->sandbox->name;
-}
-
 struct view grant_note(const struct grant *g) {
     return g->note;
 }

@@ -79,10 +79,6 @@ uint64_t json_paths_on(const struct json_paths *p, size_t depth) {
     return depth > JSON_PATH_TOKENS ? 0 : p->live[depth] & ~p->ends[depth];
 }
 
-bool json_names_alike(struct view a, struct view b) {
-    return !view_equal(a, b) && credential_name_same(a, b);
-}
-
 /* Those that got to what is open at depth and go on from there. */
 static uint64_t going_on(const struct json_paths *p, size_t depth) {
     return depth > JSON_PATH_TOKENS ? 0 : json_paths_on(p, depth - 1);

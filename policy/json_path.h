@@ -42,7 +42,4 @@ uint64_t json_paths_here(const struct json_paths *p, size_t depth, uint64_t *ali
 /* Bits of the pointers that go on from there. */
 uint64_t json_paths_on(const struct json_paths *p, size_t depth);
 
-/* Whether an API may take one name for the other, which is not the same. */
-bool json_names_alike(struct view a, struct view b);
-
 #endif

@@ -227,7 +227,8 @@ static void search_service(const struct policy *p, const struct service *s, stru
 }
 
 /* Through the services that cover the authority, those of the most specific hosts first. */
-void judge_search(const struct policy *p, const struct host_facts *host, struct search *search) {
+static void search_services(const struct policy *p, const struct host_facts *host,
+                            struct search *search) {
     uint64_t seen[SERVICES_MAX / 64];
     struct host_walk walk = host_walk_of(&p->hosts, host);
     memset(seen, 0, bit_words(p->n_services) * sizeof seen[0]);
@@ -382,7 +383,7 @@ static struct verdict judge(const struct policy *p, struct search *search) {
     if (method_is_overridden(f->target))
         return refuse_near(REASON_METHOD_OVERRIDE, door.service);
     search->is_dns = dns_message_is_in(f);
-    judge_search(p, &host, search);
+    search_services(p, &host, search);
     if (search->never)
         return refuse_at(REASON_NEVER, search->never->service, search->never->at);
     if (search->granted.rule)

@@ -44,7 +44,5 @@ struct verdict judge_door(const struct policy *p, const struct who *who, bool tl
                           const struct authority *a, const struct host_facts *host);
 /* Whether the operations of a service may be asked for by such a request at all. */
 bool service_takes(const struct service *s, const struct request_facts *f);
-/* Fills in what the search found. */
-void judge_search(const struct policy *p, const struct host_facts *host, struct search *search);
 
 #endif

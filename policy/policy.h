@@ -233,8 +233,6 @@ struct view service_name(const struct service *s);
 struct position service_position(const struct service *s);
 /* `accept any`: bodies need not be inspected and foreign credentials pass. */
 bool service_accepts_any(const struct service *s);
-/* `limit body`: most bytes of a request's body; UINT64_MAX: none said. */
-uint64_t service_body_limit(const struct service *s);
 
 enum service_tls { SERVICE_INTERCEPT, SERVICE_SPLICE, SERVICE_CLEAR };
 enum service_tls service_tls(const struct service *s);
@@ -259,10 +257,6 @@ bool service_permits_location(const struct service *s, struct view country, uint
 bool service_asks_country(const struct service *s);
 bool service_asks_asn(const struct service *s);
 
-/* The i-th credential of the service; NULL beyond the last. */
-const struct credential *service_credential_at(const struct service *s, size_t i);
-struct view credential_name(const struct credential *c);
-const struct credential_place *credential_place(const struct credential *c);
 /* Code and words for a reason of the verdict's, its own or the observed one. */
 const struct reason_info *verdict_reason(const struct verdict *v, enum reason r);
 /* Appends "the condition 'body at most' of 'create' does not hold", where v->unmet says so. */
@@ -289,8 +283,6 @@ const struct grant *policy_grant_at(const struct policy *p, size_t index);
 unsigned grant_layer(const struct grant *g);
 struct position grant_position(const struct grant *g);
 struct view grant_service(const struct grant *g);
-/* The block's name, perhaps a glob. */
-struct view grant_sandbox(const struct grant *g);
 struct view grant_note(const struct grant *g);
 bool grant_observes(const struct grant *g);
 /*

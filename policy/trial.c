@@ -391,7 +391,7 @@ static int judge_trial(struct request *r, struct verdict *out, const char **why)
     *out = judge_request(r);
     struct request_facts facts = facts_of(r);
     if (r->nearest && (!out->allow || out->observed != REASON_ALLOWED))
-        policy_explain_who(r->policy, r->who, &facts, out, r->nearest);
+        policy_explain(r->policy, r->who, &facts, out, r->nearest);
     return 0;
 }
 

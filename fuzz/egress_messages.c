@@ -12,6 +12,7 @@
  * behind those of the inputs before.
  */
 #include "audit/record.h"
+#include "base/base64.h"
 #include "base/secret.h"
 #include "broker/broker_messages.h"
 #include "ca/ca_messages.h"
@@ -41,7 +42,7 @@ enum flags {
 enum step {
     STEP_FRAME,   /* u8 type, u8 id, u16 n: proxy's message */
     STEP_REQUEST, /* u8 tunnel, u8 id, u8 tls, u16 n: proxy's record of this HTTP/1 head */
-    STEP_OPEN, /* u8 id, u8 n: proxy opens a tunnel to this authority, and has a ClientHello for its name */
+    STEP_OPEN, /* u8 id, u8 of enum open, u8 n: proxy opens a tunnel to this authority, and has a ClientHello */
     STEP_PEER,   /* u8 which, u8 type, u16 n: a message to the newest ask of that peer */
     STEP_ANSWER, /* u16 n: bytes of the newest upstream */
     STEP_ECHO,   /* the newest upstream sends back what it got */
@@ -49,6 +50,15 @@ enum step {
     STEP_BODY,   /* u8 id, u16 n: proxy's piece of a body; 0: its end */
     STEP_COMMIT, /* another generation, with the same policy */
     STEP_COUNT
+};
+
+enum open {
+    OPEN_TOKEN = 3, /* none, the sandbox's, nobody's, none */
+    OPEN_SOCKS = 4,
+    OPEN_FAKE_MEANT = 8,  /* transparent: to the first address that names get */
+    OPEN_REAL_MEANT = 16, /* transparent: to another one */
+    OPEN_CLEAR = 32,      /* no TLS comes */
+    OPEN_WRONG_SNI = 64,
 };
 
 #define SECRET "sk-live-7f3K9qLmX2vB8nTzW4cY6dRj"
@@ -291,7 +301,7 @@ static void answer_dial(const struct message *m, const struct authority *a, bool
     int fd = -1;
     buf_init(&b, 1024);
     if (far_new(clear || strcmp(a->host, "pipe.example.com") == 0, &fd)) {
-        buf_put_block(&b, VIEW("192.0.2.1"));
+        buf_put_block(&b, VIEW("9.9.9.9"));
         for (int i = 0; i < 3; i++)
             buf_put_block(&b, VIEW(""));
         send_frame(peers[OF_DIALER].fd, DIAL_DONE, m->id, m->generation, buf_view(&b), fd);
@@ -501,26 +511,53 @@ static void step_request(struct reader *r) {
     http1_free(h);
 }
 
-static void step_open(struct reader *r) {
-    uint8_t id = read_u8(r);
-    struct view authority = read_bytes(r, read_u8(r)), host = authority;
+static void put_token(uint8_t how, struct buf *out) {
+    static const char *const tokens[] = {NULL, TOKEN, "token-of-nobody", NULL};
+    const char *token = tokens[how & OPEN_TOKEN];
+    struct buf pair, basic;
+    buf_init(&pair, 256);
+    buf_init(&basic, 512);
+    if (token) {
+        buf_printf(&pair, "worker:%s", token);
+        buf_put_str(&basic, "Basic ");
+        base64_encode(buf_view(&pair), &basic);
+    }
+    buf_put_block(out, buf_view(&basic));
+    buf_put_u8(out, token != NULL);
+    buf_free(&pair);
+    buf_free(&basic);
+}
+
+static void send_hello(uint8_t id, uint8_t how, struct view authority) {
     struct buf b;
     buf_init(&b, 1024);
-    buf_put_block(&b, authority);
-    buf_put_block(&b, VIEW(""));
+    buf_put_u8(&b, 1);
+    buf_put_block(&b, how & OPEN_WRONG_SNI ? VIEW("evil.test") : view_cut(&authority, ':'));
     buf_put_u8(&b, 0);
+    send_proxy(LANE_HELLO, id, buf_view(&b));
+    buf_free(&b);
+}
+
+static void step_open(struct reader *r) {
+    uint8_t id = read_u8(r), how = read_u8(r);
+    struct view authority = read_bytes(r, read_u8(r));
+    uint8_t way = how & OPEN_SOCKS ? LANE_WAY_SOCKS : LANE_WAY_CONNECT;
+    bool meant = how & (OPEN_FAKE_MEANT | OPEN_REAL_MEANT), clear = how & OPEN_CLEAR;
+    struct buf b;
+    buf_init(&b, 2048);
+    buf_put_block(&b, authority);
+    put_token(how, &b);
     buf_put_block(&b, VIEW(""));
     buf_put_u8(&b, 0);
     buf_put_block(&b, VIEW("127.0.0.1:4711"));
-    buf_put_u8(&b, LANE_WAY_CONNECT);
-    buf_put_u8(&b, 0);
-    buf_put_block(&b, VIEW(""));
+    buf_put_u8(&b, meant ? LANE_WAY_TRANSPARENT : way);
+    buf_put_u8(&b, meant && !clear);
+    buf_put_block(&b, !meant                  ? VIEW("")
+                      : how & OPEN_FAKE_MEANT ? VIEW("198.18.0.1:443")
+                                              : VIEW("192.0.2.1:443"));
     send_proxy(LANE_OPEN, id, buf_view(&b));
-    buf_reset(&b);
-    buf_put_u8(&b, 1);
-    buf_put_block(&b, view_cut(&host, ':'));
-    buf_put_u8(&b, 0);
-    send_proxy(LANE_HELLO, id, buf_view(&b));
+    if (!clear)
+        send_hello(id, how, authority);
     buf_free(&b);
 }
 

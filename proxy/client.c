@@ -56,7 +56,7 @@ static const struct client_row {
                         INPUT_ALL, LIMIT_FIRST_BYTE},
     [CLIENT_IDLE] = {"idle", intake_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
     [CLIENT_HEAD] = {"head", intake_step, intake_ended, intake_late, INPUT_ALL, LIMIT_HEAD_TIME},
-    [CLIENT_SOCKS] = {"socks", socks_step, client_drop, socks_late, INPUT_ALL,
+    [CLIENT_SOCKS] = {"socks", socks_step, socks_ended, socks_late, INPUT_ALL,
                       LIMIT_HANDSHAKE_TIME},
     [CLIENT_DNS] = {"dns", names_step, client_shut, client_shut, INPUT_ALL, LIMIT_IDLE_TIME},
     [CLIENT_LOOKUP] = {"lookup", NULL, NULL, client_drop, INPUT_NOTICE, LIMIT_ASK_TIME},

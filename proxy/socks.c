@@ -126,6 +126,12 @@ enum client_step socks_step(struct client *c, struct view *input) {
     return STEP_WAIT;
 }
 
+void socks_ended(struct client *c) {
+    refuse(c, REASON_MALFORMED_REQUEST, "the input ended inside a SOCKS request",
+           (struct view){NULL, 0});
+    client_drop(c);
+}
+
 void socks_late(struct client *c) {
     refuse(c, REASON_REQUEST_TIMEOUT, "no whole SOCKS request in time", (struct view){NULL, 0});
     client_drop(c);

@@ -9,6 +9,8 @@
 
 /* Step of CLIENT_SOCKS. */
 enum client_step socks_step(struct client *c, struct view *input);
+/* The client will send no more. */
+void socks_ended(struct client *c);
 /* Its time is over. */
 void socks_late(struct client *c);
 /* The connection is being freed, or needs this no more. */

@@ -127,6 +127,14 @@ static int read_included(void *ctx, const char *from, struct view path, struct b
 
 const struct policy_files policy_files_of_disk = {read_included, NULL};
 
+static int read_named(void *names, const char *from, struct view path, struct buf *out, char *name,
+                      size_t size, const char **why) {
+    int err = read_included(NULL, from, path, out, name, size, why);
+    if (err == 0)
+        buf_put(names, view_of(name, strlen(name) + 1));
+    return err;
+}
+
 /* Errors in JSON were found in the text that was made of it. */
 static void place_errors(struct view text, const char *path, struct policy_errors *errors) {
     struct buf other;
@@ -154,9 +162,8 @@ static int read_form(struct view text, const char *path, struct buf *converted, 
 }
 
 /* failing: also one whose expectations fail, with errors then. */
-static int load(struct view text, const char *path, bool failing, struct buf *packed,
-                struct policy **out, struct policy_errors *errors) {
-    const struct policy_files *files = &policy_files_of_disk;
+static int load(struct view text, const char *path, const struct policy_files *files, bool failing,
+                struct buf *packed, struct policy **out, struct policy_errors *errors) {
     struct view read;
     struct buf converted;
     *out = NULL;
@@ -175,12 +182,18 @@ static int load(struct view text, const char *path, bool failing, struct buf *pa
 
 int policy_file_load(struct view text, const char *path, struct buf *packed, struct policy **out,
                      struct policy_errors *errors) {
-    return load(text, path, false, packed, out, errors);
+    return load(text, path, &policy_files_of_disk, false, packed, out, errors);
+}
+
+int policy_file_load_naming(struct view text, const char *path, struct buf *names,
+                            struct policy **out, struct policy_errors *errors) {
+    const struct policy_files naming = {read_named, names};
+    return load(text, path, &naming, false, NULL, out, errors);
 }
 
 int policy_file_load_failing(struct view text, const char *path, struct policy **out,
                              struct policy_errors *errors) {
-    return load(text, path, true, NULL, out, errors);
+    return load(text, path, &policy_files_of_disk, true, NULL, out, errors);
 }
 
 void policy_file_errors(const struct policy_errors *errors, struct view text, const char *path,

@@ -134,7 +134,8 @@ static int find_secrets(const struct policy *p, struct run_options *o) {
 
 static int find_sandbox(const struct cli *cli, struct run_options *o, const char *not_attached) {
     struct policy *p;
-    if (find_policy(o, not_attached) != 0 || policy_told_load(cli, o->policy, &p) != EXIT_YES)
+    if (find_policy(o, not_attached) != 0 ||
+        policy_told_load_naming(cli, o->policy, &o->kept, &p) != EXIT_YES)
         return -1;
     int result = choose_sandbox(p, o);
     if (result == 0)
@@ -210,6 +211,8 @@ static int check_binds(const struct run_options *o) {
 
 /* What is written into these would decide the next time, or was recorded before. */
 static int find_kept(struct run_options *o) {
+    for (struct view included = buf_view(&o->kept); included.n > 0;)
+        run_links_put((const char *)view_cut(&included, 0).p, &o->links);
     put_path(o->policy, &o->kept);
     put_path(o->settings, &o->kept);
     put_path(o->log, &o->kept);

@@ -183,6 +183,19 @@ def the_policy_cannot_be_changed_by_way_of_its_folder(scene):
     shutil.rmtree(os.path.dirname(folder))
 
 
+def what_the_policy_includes_cannot_be_changed_either(scene):
+    folder = scene.make(scene.file("project"))
+    scene.write("project/policy", "include rules/more\nsandbox a { grant api read }\n")
+    scene.make(folder + "/other")
+    os.symlink("other", folder + "/rules")
+    scene.write("project/other/more", "include ../last\nservice api { host api.allowed.test; operation read { GET /** } }\n")
+    scene.write("project/last", "guard last { * /x }\n")
+    script = "cd %s; for name in last rules other/more; do mv $name x; rm $name; done; echo >>last || echo >>other/more || echo kept" % folder
+    done = scene.raw([scene.exeat, "run", "--policy", folder + "/policy", "--", "sh", "-c", script])
+    shutil.rmtree(folder)
+    assert done.stdout == b"kept\n" and done.stderr.count(b"busy") == 6, done
+
+
 def what_is_named_by_a_link_cannot_be_changed_by_way_of_the_link(scene):
     """Also where a folder on the way is one, and where a bind shows it."""
     folder = scene.make(scene.make(scene.file("project")) + "/inner")

@@ -10,6 +10,7 @@
 /* The body as one kind of server reads it. */
 struct reading {
     enum body_kind kind;
+    bool unsaid, over; /* it may turn out to be no such body; it has, and all of it is clear */
     uint64_t clear;
     size_t skipping;            /* bytes from here on that are known to change nothing */
     struct body_member *member; /* of the scan below */
@@ -64,8 +65,9 @@ int body_scan_new(enum body_kind kind, struct view boundary, const struct body_n
         return ERR_MEMORY;
     s->verdict = BODY_CLEAR;
     s->final = &s->readings[0];
-    bool both = kind == BODY_JSON_OR_FORM;
-    int result = reading_init(&s->readings[s->n++], both ? BODY_JSON : kind, boundary);
+    bool both = kind == BODY_JSON_OR_FORM, unsaid = kind == BODY_JSON_UNSAID;
+    int result = reading_init(&s->readings[s->n++], both || unsaid ? BODY_JSON : kind, boundary);
+    s->readings[0].unsaid = unsaid;
     if (result == 0 && both)
         result = reading_init(&s->readings[s->n++], BODY_FORM, boundary);
     if (result == 0) {
@@ -84,6 +86,8 @@ void body_scan_free(struct body_scan *s) {
 }
 
 static size_t skip(const struct reading *r, struct view v) {
+    if (r->over)
+        return v.n;
     switch (r->kind) {
     case BODY_JSON:
         return json_scan_skip(&r->of.json, v);
@@ -94,10 +98,16 @@ static size_t skip(const struct reading *r, struct view v) {
     }
 }
 
+/* What is malformed and holds no member is not what it might have been. */
+static enum body_step perhaps(struct reading *r, enum body_step now) {
+    r->over = r->over || (now == BODY_BAD && r->unsaid && !r->of.json.named);
+    return r->over ? BODY_CLEAR : now;
+}
+
 static enum body_step step(struct reading *r, uint8_t c) {
     switch (r->kind) {
     case BODY_JSON:
-        return json_scan_byte(&r->of.json, c);
+        return perhaps(r, json_scan_byte(&r->of.json, c));
     case BODY_FORM:
         return form_scan_byte(&r->of.form, c);
     default:
@@ -108,7 +118,7 @@ static enum body_step step(struct reading *r, uint8_t c) {
 static enum body_step end(struct reading *r) {
     switch (r->kind) {
     case BODY_JSON:
-        return json_scan_end(&r->of.json);
+        return perhaps(r, json_scan_end(&r->of.json));
     case BODY_FORM:
         return form_scan_end(&r->of.form);
     default:

@@ -19,6 +19,7 @@ enum { BODY_HELD_MAX = 16 * 1024 };
 struct body_scan;
 
 /*
+ * A body of BODY_JSON_UNSAID that is malformed before any member's name has ended is no JSON: it is clear.
  * boundary: of BODY_MULTIPART, else not looked at. names: copied; NULL: none beside those that are known. ERR_BAD
  * when the boundary is not one, ERR_MEMORY.
  */

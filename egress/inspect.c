@@ -245,6 +245,8 @@ static int start(struct job *j, enum inspect_job kind, struct view argument, uin
         return start_scan(j, BODY_FORM, argument);
     case INSPECT_MULTIPART:
         return start_scan(j, BODY_MULTIPART, argument);
+    case INSPECT_JSON_UNSAID:
+        return start_scan(j, BODY_JSON_UNSAID, argument);
     case INSPECT_READ:
         return start_reading(j, argument);
     default:

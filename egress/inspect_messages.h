@@ -21,7 +21,8 @@ enum inspect_job {
     INSPECT_JSON,         /* among the members of the two outermost levels, or more */
     INSPECT_FORM,         /* application/x-www-form-urlencoded */
     INSPECT_MULTIPART,    /* multipart of any kind */
-    INSPECT_JSON_OR_FORM, /* both of these two */
+    INSPECT_JSON_OR_FORM, /* both of the first two */
+    INSPECT_JSON_UNSAID,  /* the first, if it is JSON */
     INSPECT_READ,         /* facts for rules; argument: the question (egress/facts_message.h) */
 };
 

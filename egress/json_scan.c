@@ -52,6 +52,7 @@ static enum body_step end_name(struct json_scan *s) {
     s->credential = s->watched && counts(s);
     s->passes = s->credential && names && body_names_pass(names, name, s->token.depth);
     s->opened = false;
+    s->named = true;
     return settled(s);
 }
 

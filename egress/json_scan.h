@@ -25,6 +25,7 @@ struct json_scan {
     bool passes;     /* of the last name: its value is looked into, if it is an object */
     bool credential; /* the value that is due, or is read, has a credential's name */
     bool opened;     /* it is an array or object, whose first element or name is due */
+    bool named;      /* a member's name was read, on whatever level: no other text looks so */
 };
 
 void json_scan_init(struct json_scan *s);

@@ -39,6 +39,8 @@ static enum inspect_job job_of(enum body_kind kind) {
         return INSPECT_FORM;
     case BODY_MULTIPART:
         return INSPECT_MULTIPART;
+    case BODY_JSON_UNSAID:
+        return INSPECT_JSON_UNSAID;
     case BODY_JSON_OR_FORM:
         break;
     }

@@ -35,7 +35,7 @@ static struct body_scan *scan(enum body_kind kind, struct view body, size_t piec
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2)
         return 0;
-    enum body_kind kind = (enum body_kind)(data[0] % 4);
+    enum body_kind kind = (enum body_kind)(data[0] % 5);
     struct view body = view_of(data + 2, size - 2);
     enum body_step a, b;
     struct body_scan *whole = scan(kind, body, SIZE_MAX, &a);

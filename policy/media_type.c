@@ -160,6 +160,10 @@ enum reason media_type_choose(struct view value, bool post, uint8_t first, struc
     } else if (is_form(&m) || (!typed && post)) {
         out->wanted = true;
         out->kind = json ? BODY_JSON_OR_FORM : BODY_FORM;
+    } else if (json) {
+        out->wanted = true;
+        out->kind = BODY_JSON_UNSAID;
+        return REASON_ALLOWED;
     }
     return out->wanted && !is_plain_charset(&m) ? REASON_BODY_CODING : REASON_ALLOWED;
 }
@@ -183,5 +187,7 @@ enum reason media_type_judge(const struct field *fields, size_t n, struct view m
     bool coded = media_type_is_coded(fields, n), post = view_equal(method, VIEW("POST"));
     /* A coded body may begin with anything once it is decoded. */
     enum reason why = media_type_choose(type, post, coded ? '{' : first, out);
+    if (coded && out->kind == BODY_JSON_UNSAID)
+        out->wanted = false;
     return coded && why == REASON_ALLOWED && out->wanted ? REASON_BODY_CODING : why;
 }

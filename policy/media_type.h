@@ -20,6 +20,7 @@ enum body_kind {
     BODY_FORM,
     BODY_MULTIPART,
     BODY_JSON_OR_FORM, /* read by some servers as the one, by some as the other: both count */
+    BODY_JSON_UNSAID,  /* of another type: JSON to servers that disregard types */
 };
 
 struct media_scan {
@@ -44,7 +45,8 @@ size_t media_type_lead(struct view body);
  * JSON: a subtype that has "json" in it, and what begins with '{' or '[' when it has no type or
  * one that some APIs read as JSON whatever it is called: text/plain, forms. Forms: what is called one, and
  * what has no type in a POST (Rack reads it as a form; files are uploaded by PUT without one); where
- * that begins like JSON, it is looked at as both. Any multipart. Of other types nothing is looked at.
+ * that begins like JSON, it is looked at as both. Any multipart. Of other types only what begins with
+ * '{' or '[' is looked at, and is JSON once a member's name stands in it: many servers disregard types.
  */
 enum reason media_type_choose(struct view value, bool post, uint8_t first, struct media_scan *out);
 /* Whether a Content-Encoding says something else than identity. */

@@ -328,6 +328,24 @@ static void pv_02_names_in_a_form_that_end_at_nul_are_found(void **state) {
         }
 }
 
+static void pv_02_json_of_another_type_is_json_once_it_has_a_member(void **state) {
+    (void)state;
+    static const struct body bodies[] = {
+        FOUND("{\"api_key\":\"x\"}", "api_key", "x", "api_key"),
+        FOUND("[{\"a\":1,\"api_key\":\"x\"}]", "api_key", "x", "api_key"),
+        FOUND("{\"a\":{}}\n{\"api_key\":\"x\"}", "api_key", "x", "api_key"),
+        CLEAN("{\"a\":\"b\"}"),
+        CLEAN("{\\rtf1\\ansi api_key=x}"),
+        CLEAN("{{#if a}}\"api_key\":\"x\""),
+        CLEAN("[section]\n\"api_key\":\"x\""),
+        CLEAN("[1, 2"),
+        CLEAN("[["),
+        BAD("{\"a\":NaN,\"api_key\":\"x\"}"),
+        BAD("{\"a\":1"),
+    };
+    CHECK_ALL(BODY_JSON_UNSAID, "", bodies);
+}
+
 static void pv_02_what_begins_like_json_is_looked_at_as_a_form_as_well(void **state) {
     (void)state;
     static const struct body bodies[] = {
@@ -612,6 +630,7 @@ int main(void) {
         cmocka_unit_test(pv_02_form_fields_that_are_credentials_are_found),
         cmocka_unit_test(pv_02_names_in_a_form_that_end_at_nul_are_found),
         cmocka_unit_test(pv_02_what_begins_like_json_is_looked_at_as_a_form_as_well),
+        cmocka_unit_test(pv_02_json_of_another_type_is_json_once_it_has_a_member),
         cmocka_unit_test(a_file_that_is_called_a_form_is_clear),
         cmocka_unit_test(forms_without_credentials_are_clear),
         cmocka_unit_test(pv_02_pv_05_parts_that_are_credentials_are_found),

@@ -145,7 +145,7 @@ static void open_job(struct world *w, uint32_t id, enum inspect_job kind, const 
                      uint64_t most) {
     struct buf *b = channel_begin(w->channel, INSPECT_OPEN, id, 0);
     buf_put_u8(b, (uint8_t)kind);
-    if (kind >= INSPECT_JSON && kind <= INSPECT_JSON_OR_FORM) {
+    if (kind >= INSPECT_JSON && kind <= INSPECT_JSON_UNSAID) {
         buf_put_u32(b, (uint32_t)strlen(argument) + 7);
         buf_put_block(b, view_str(argument));
         body_names_write(&(struct body_names){.n = 0}, b);
@@ -450,7 +450,7 @@ static const struct {
 } broken[] = {
     {"an unknown type", {{9, 1, NONE}}},
     {"a message of the other direction", {{40, 1, NONE}}},
-    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\7\0\0\0\0\0\0\0\0\0\0\0\0")}}},
+    {"an unknown kind", {{INSPECT_OPEN, 1, VIEW("\10\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"no id", {{INSPECT_OPEN, 0, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open cut short", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0")}}},
     {"an open with more behind it", {{INSPECT_OPEN, 1, VIEW("\2\0\0\0\0\0\0\0\0\0\0\0\0x")}}},

@@ -183,7 +183,7 @@ else
 	@$(MAKE) --no-print-directory CC=$(FUZZ_CC) B=$(FB) HARDEN='-fPIE' WARN= CFLAGS='-O1 -g $(FUZZ_FLAGS) -DEXEAT_SANITIZE' $(FB)/libexeat.a
 	@mkdir -p $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET) fuzz/crashes/$(TARGET)
 	$(FUZZ_CC) -std=c17 -D_GNU_SOURCE -I. -O1 -g -fsanitize=fuzzer,address,undefined -o $(FB)/$(TARGET) fuzz/$(TARGET).c $(FB)/libexeat.a $(LIBS) $($(TARGET)_LDFLAGS)
-	$(FB)/$(TARGET) -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=fuzz/crashes/$(TARGET)/ $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET)
+	$(FB)/$(TARGET) $(addprefix -dict=,$(wildcard fuzz/dictionaries/$(firstword $(subst _, ,$(TARGET))))) -max_total_time=$(TIME) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=fuzz/crashes/$(TARGET)/ $(FB)/corpus/$(TARGET) fuzz/seeds/$(TARGET)
 	@rmdir fuzz/crashes/$(TARGET) 2>/dev/null || true
 endif
 

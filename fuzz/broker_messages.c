@@ -4,11 +4,14 @@
  * vault is a real one, whose files are unlinked once it is open.
  */
 #include "base/log.h"
+#include "base/openssl_memory.h"
 #include "base/secret.h"
+#include "broker/certificate.h"
 #include "broker/issue.h"
 #include "broker/lend.h"
 #include "policy/bundle.h"
 
+#include <openssl/pem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +32,12 @@ static const char policy_text[] = "service demo-api {\n"
                                   "    credential demo { in header authorization scheme bearer }\n"
                                   "    operation every { * /** }\n"
                                   "}\n"
-                                  "sandbox worker { grant demo-api all }\n";
+                                  "service shown {\n"
+                                  "    host shown.example.com\n"
+                                  "    upstream client-certificate us\n"
+                                  "    operation every { * /** }\n"
+                                  "}\n"
+                                  "sandbox worker { grant demo-api all; grant shown all }\n";
 
 static void require(bool ok) {
     if (!ok)
@@ -39,6 +47,47 @@ static void require(bool ok) {
 static void ignore_bad(void *ctx, uint32_t lane) {
     (void)ctx;
     (void)lane;
+}
+
+static void put_text(BIO *from, struct buf *out) {
+    char *p;
+    long n = BIO_get_mem_data(from, &p);
+    buf_put(out, view_of(p, (size_t)n));
+    BIO_free(from);
+}
+
+/* With a key of its own, both as PEM. */
+static void make_certificate(struct buf *pem, struct buf *key_pem) {
+    X509 *x = X509_new();
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    BIO *certificate = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+    X509_gmtime_adj(X509_getm_notBefore(x), -86400);
+    X509_gmtime_adj(X509_getm_notAfter(x), 86400);
+    X509_set_pubkey(x, key);
+    require(X509_sign(x, key, EVP_sha256()) > 0 && PEM_write_bio_X509(certificate, x) == 1);
+    require(PEM_write_bio_PKCS8PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) == 1);
+    put_text(certificate, pem);
+    put_text(secret, key_pem);
+    X509_free(x);
+    EVP_PKEY_free(key);
+}
+
+static void add_certificate(void) {
+    struct buf pem, key, digits;
+    struct certificate c;
+    buf_init(&pem, CERTIFICATE_PEM_MAX);
+    buf_init_secret(&key, SECRET_MAX);
+    buf_init_secret(&digits, SECRET_MAX);
+    make_certificate(&pem, &key);
+    require(!certificate_read(buf_view(&pem), clock_wall() / 1000000000, &c) &&
+            !certificate_key(&c, buf_view(&key), &digits));
+    require(vault_add_certificate(custody.vault, VIEW("us"), &c.told, buf_view(&c.chain),
+                                  buf_view(&digits), 1) == 0);
+    certificate_free(&c);
+    buf_free(&pem);
+    buf_free(&key);
+    buf_free(&digits);
 }
 
 static void open_vault(void) {
@@ -53,6 +102,7 @@ static void open_vault(void) {
     struct vault_sandbox s = {.name = "worker", .placeholders = &p, .n = 1};
     digest_sha256(VIEW("p"), p.fingerprint);
     require(vault_put_sandbox(custody.vault, &s) == 0);
+    add_certificate();
     snprintf(path, sizeof path, "%s/vault.db", directory);
     unlink(path);
     snprintf(path, sizeof path, "%s/vault.head", directory);
@@ -78,7 +128,7 @@ static void open_mandate(void) {
 static void start(void) {
     int fds[2];
     log_open("fuzz", LOG_FATAL);
-    require(secret_arena_open(2 << 20) == 0);
+    require(openssl_memory_start() == 0 && secret_arena_open(2 << 20) == 0);
     loop = loop_new();
     open_vault();
     open_mandate();

@@ -20,7 +20,8 @@ static bool has_type(struct view types) {
 static bool has_type_field(const struct request_facts *f) {
     for (size_t i = 0; f->fields && i < f->n_fields; i++) {
         struct view name = f->fields[i].name;
-        if ((view_equal(name, VIEW("content-type")) || view_equal(name, VIEW("accept"))) &&
+        if ((view_equal_nocase(name, VIEW("content-type")) ||
+             view_equal_nocase(name, VIEW("accept"))) &&
             has_type(f->fields[i].value))
             return true;
     }

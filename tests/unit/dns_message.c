@@ -19,7 +19,7 @@ static void dn_06_a_question_is_known_by_its_types(void **state) {
     assert_true(asks("content-type", "application/dns-message", ""));
     assert_true(asks("content-type", "Application/DNS-Message; x=y", ""));
     assert_true(asks("accept", "text/html, application/dns-json;q=0.5", ""));
-    assert_true(asks("accept", "application/dns+json", ""));
+    assert_true(asks("Accept", "application/dns+json", ""));
     assert_true(asks("content-type", "application/oblivious-dns-message", ""));
     assert_true(asks("accept", "application/dns-udpwireformat", ""));
     assert_false(asks("content-type", "application/json", ""));

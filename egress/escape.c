@@ -7,7 +7,7 @@
 /* One escape: how long it is, and what it stands for. */
 struct unit {
     size_t n; /* 0: none */
-    uint8_t byte;
+    uint8_t n_bytes, bytes[3];
 };
 
 static bool is_visible(uint8_t c) {
@@ -26,16 +26,27 @@ static size_t read_digits(struct view text, size_t at, unsigned base, size_t max
     return n;
 }
 
-/* n digits behind `before` bytes, and perhaps an end. */
-static struct unit unit_of(size_t n, uint32_t value) {
-    bool is_byte = value > 0 && value <= UINT8_MAX;
-    return (struct unit){is_byte ? n : 0, (uint8_t)value};
+static struct unit unit_of(size_t n, uint32_t byte) {
+    return (struct unit){byte > 0 ? n : 0, 1, {(uint8_t)byte}};
 }
 
+/* A code point in UTF-8; one that takes more than three bytes, or is half a pair, is none. */
+static struct unit unit_of_point(size_t n, uint32_t point) {
+    if (point < 0x80)
+        return unit_of(n, point);
+    if (point > UINT16_MAX || (point >= 0xd800 && point < 0xe000))
+        return unit_of(0, 0);
+    uint8_t last = (uint8_t)(0x80 | (point & 63)), middle = (uint8_t)(0x80 | (point >> 6 & 63));
+    if (point < 0x800)
+        return (struct unit){n, 2, {(uint8_t)(0xc0 | point >> 6), last}};
+    return (struct unit){n, 3, {(uint8_t)(0xe0 | point >> 12), middle, last}};
+}
+
+/* So many digits behind `before` bytes: of a byte when there are two. */
 static struct unit hexadecimal(struct view text, size_t at, size_t before, size_t digits) {
     uint32_t value;
-    bool whole = read_digits(text, at + before, 16, digits, &value) == digits;
-    return unit_of(whole ? before + digits : 0, value);
+    size_t n = read_digits(text, at + before, 16, digits, &value) == digits ? before + digits : 0;
+    return digits == 2 ? unit_of(n, value) : unit_of_point(n, value);
 }
 
 static struct unit backslash(struct view text, size_t at) {
@@ -63,7 +74,7 @@ static struct unit number(struct view text, size_t at) {
     uint32_t value;
     size_t n = read_digits(text, at + before, hex ? 16 : 10, DIGITS_MAX, &value);
     bool ended = n > 0 && stands_at(text, at + before + n, ";");
-    return unit_of(ended ? before + n + 1 : 0, value);
+    return unit_of_point(ended ? before + n + 1 : 0, value);
 }
 
 static struct unit reference(struct view text, size_t at) {
@@ -158,9 +169,10 @@ size_t escape_undo(struct view text, uint8_t *out, bool *gone) {
         if (at > done)
             memcpy(out + n, text.p + done, at - done);
         n += at - done;
-        out[n++] = unit.byte;
+        for (size_t i = 0; i < unit.n_bytes; i++)
+            out[n++] = unit.bytes[i];
         done = at + unit.n;
-        for (size_t i = at + 1; i < done; i++)
+        for (size_t i = at + unit.n_bytes; i < done; i++)
             gone[i] = true;
         at = done;
     }

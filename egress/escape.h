@@ -4,10 +4,11 @@
  * (egress/spelling.h), and some escape what others leave; so the guard looks at a text with its escapes undone as well.
  * Pure; what an escape is depends on the text alone.
  *
- * An escape is one of these, for a byte from 1 to 0xff:
+ * An escape is one of these, not for NUL:
  *   - "%2F" in either case;
  *   - "\x2f", "\u002f", and a backslash before any visible character that is no letter or digit;
  *   - "&#47;", "&#047;", "&#x2F;", and XML's five names, "&apos;" among them;
+ * where a code point is one ("\u00e4", "&#228;"), up to U+FFFF, for its UTF-8;
  *   - a quote that is doubled, and what a shell makes of one inside of quotes: '\'' and '"'"'.
  */
 #ifndef EGRESS_ESCAPE_H
@@ -17,7 +18,8 @@
 
 /*
  * Writes text with its escapes undone, once, to out, which has room for all of it, and returns the length. Where
- * that is less than text.n, gone (one a byte of text) says which bytes have none in out: all of an escape but the first.
+ * that is less than text.n, gone (one a byte of text) says which bytes have none in out: the last ones of an escape,
+ * whose first ones are those that it stands for.
  */
 size_t escape_undo(struct view text, uint8_t *out, bool *gone);
 

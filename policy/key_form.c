@@ -1,6 +1,6 @@
 #include "policy/key_form.h"
 
-enum { RUN = 16, KEY_MIN = 20 };
+enum { RUN = 16 };
 
 #define BEGINNING(text)                                                                            \
     { (const uint8_t *)(text), sizeof(text) - 1 }
@@ -93,7 +93,7 @@ static bool is_jwt(struct view v) {
 }
 
 static bool is_key(struct view v) {
-    if (v.n < KEY_MIN)
+    if (v.n < KEY_FORM_MIN)
         return false;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         if (v.p[0] == beginnings[i].p[0] && view_starts(v, beginnings[i]))
@@ -102,7 +102,7 @@ static bool is_key(struct view v) {
 }
 
 bool key_form_inside(struct view v, struct view *key) {
-    for (size_t from = 0, to; from + KEY_MIN <= v.n; from = to + 1) {
+    for (size_t from = 0, to; from + KEY_FORM_MIN <= v.n; from = to + 1) {
         for (to = from; to < v.n && is_key_byte(v.p[to]);)
             to++;
         *key = view_slice(v, from, to);

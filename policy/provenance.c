@@ -307,10 +307,10 @@ static void add_parameter(struct materials *m, const struct watched *w, struct v
         return;
     enum credential_kind kind = query_kind(name, w);
     size_t used = m->used;
-    if (kind == CREDENTIAL_SIGNATURE) {
+    if (kind == CREDENTIAL_SIGNATURE)
         add_plain(m, PLACE_SIGNATURE, name, value);
+    if (kind == CREDENTIAL_SIGNATURE || (kind == CREDENTIAL_NONE && value.n < KEY_FORM_MIN))
         return;
-    }
     struct view token = decoded_value(m, value, true);
     if (kind == CREDENTIAL_NONE && !tells_key(token, &key))
         m->used = used;

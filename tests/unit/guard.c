@@ -254,6 +254,31 @@ static void rf_01_what_any_writer_escapes_is_masked_with_its_escapes(void **stat
     guard_set_free(set);
 }
 
+static void rf_01_letters_beyond_ascii_are_known_by_their_code_points(void **state) {
+    (void)state;
+    static const char password[] = "key-Zx9Tq\xc3\xbc"
+                                   "4mBvrW2sKd8\xe2\x82\xac"
+                                   "hYncPf5gJt0\xc3\x9f"
+                                   "EaQ1";
+    static const char *const written[] = {
+        "key-Zx9Tq\\u00fc4mBvrW2sKd8\\u20achYncPf5gJt0\\u00dfEaQ1",
+        "key-Zx9Tq\\u00FC4mBvrW2sKd8\\u20AChYncPf5gJt0\\u00DFEaQ1",
+        "key-Zx9Tq&#252;4mBvrW2sKd8&#8364;hYncPf5gJt0&#223;EaQ1",
+        "key-Zx9Tq\\xc3\\xbc4mBvrW2sKd8\\xe2\\x82\\xachYncPf5gJt0\\xc3\\x9fEaQ1",
+    };
+    struct guard_set *set = set_of(password, NULL);
+    guard_set_count_fragments(set, 0, 1000);
+    for (size_t i = 0; i < sizeof written / sizeof *written; i++) {
+        struct text t = {.n = 0};
+        put(&t, VIEW("no key "), false);
+        put(&t, view_str(written[i]), true);
+        put(&t, VIEW(" here"), false);
+        check_text(set, &t);
+    }
+    assert_null(guard_set_exceeded(set));
+    guard_set_free(set);
+}
+
 static void a_guess_behind_what_is_known_is_never_confirmed(void **state) {
     (void)state;
     /* The mask must not be an oracle: the header and claims of a JWT are known, and so its first
@@ -437,6 +462,7 @@ int main(void) {
         TEST(rf_05_a_spelling_in_lines_is_masked_as_a_whole),
         TEST(rf_06_lines_that_are_no_folds_are_released),
         TEST(rf_01_what_any_writer_escapes_is_masked_with_its_escapes),
+        TEST(rf_01_letters_beyond_ascii_are_known_by_their_code_points),
         TEST(a_guess_behind_what_is_known_is_never_confirmed),
         TEST(a_foreign_jwt_with_the_same_header_is_left_alone),
         TEST(rf_06_a_delimiter_releases_at_once),

@@ -7,126 +7,10 @@
 #include "broker/issue.h"
 #include "broker/revival.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { REGISTRY_MAX = CHANNEL_BODY_MAX / 2 };
-
-__attribute__((format(printf, 3, 4))) static int say(struct buf *text, int code, const char *format,
-                                                     ...) {
-    char sentence[512];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(sentence, sizeof sentence, format, ap);
-    va_end(ap);
-    buf_reset(text);
-    buf_put_str(text, sentence);
-    return code;
-}
-
-/* ---- reading and checking requests ---- */
-
-static bool has_name(uint16_t type) {
-    return type != BROKER_SECRET_LIST && type != BROKER_SANDBOX_LIST &&
-           type != BROKER_VAULT_BACKUP && type != BROKER_VAULT_RESTORE &&
-           type != BROKER_VAULT_REKEY;
-}
-
-int action_read(uint16_t type, struct view body, struct request *out) {
-    struct reader r = reader_of(body);
-    struct view name = {NULL, 0}, like = {NULL, 0}, pem = {NULL, 0};
-    memset(out, 0, sizeof *out);
-    out->type = type;
-    out->uid = read_u32(&r);
-    if (type == BROKER_SECRET_ADD || type == BROKER_SECRET_ROTATE)
-        out->allow_short = read_u8(&r) != 0;
-    if (has_name(type))
-        name = read_block(&r, NAME_SIZE - 1);
-    if (type == BROKER_SECRET_ADD)
-        like = read_block(&r, LIKE_SIZE - 1);
-    if (type == BROKER_SECRET_ADD || type == BROKER_SECRET_ROTATE)
-        pem = read_block(&r, CERTIFICATE_PEM_MAX);
-    if (!read_done(&r) || view_cstr(name, out->name, NAME_SIZE) != 0 ||
-        view_cstr(like, out->like, LIKE_SIZE) != 0)
-        return ERR_BAD;
-    buf_init(&out->pem, CERTIFICATE_PEM_MAX);
-    buf_put(&out->pem, pem);
-    return buf_ok(&out->pem) ? 0 : ERR_MEMORY;
-}
-
-void request_free(struct request *r) {
-    buf_free(&r->pem);
-}
-
-static int check_like(const char *like, struct buf *text) {
-    static const uint8_t zeros[32];
-    char made[PLACEHOLDER_SIZE];
-    if (placeholder_make(view_str(like), zeros, made) == 0)
-        return 0;
-    return say(text, ERR_BAD, "--like: a prefix has at most %d letters, digits and _ - . :",
-               PLACEHOLDER_PREFIX_MAX);
-}
-
-/* A secret stays of its kind. */
-static int check_kind(const struct request *r, const struct vault_secret *old, struct buf *text) {
-    bool is = vault_secret_is_certificate(old), given = buf_len(&r->pem) > 0;
-    if (r->type != BROKER_SECRET_ROTATE || is == given)
-        return 0;
-    return is ? say(text, ERR_BAD,
-                    "%s is a client certificate: give its next one with --client-certificate",
-                    r->name)
-              : say(text, ERR_BAD, "%s is no client certificate: remove it and add one", r->name);
-}
-
-static int check_secret(const struct custody *c, const struct request *r, struct buf *text) {
-    const struct inventory *v = vault_inventory(c->vault);
-    const struct vault_secret *old = inventory_secret(v, view_str(r->name));
-    if (r->type == BROKER_SECRET_ADD && old)
-        return say(text, ERR_EXISTS, "there is a secret %s already: rotate it", r->name);
-    if (r->type == BROKER_SECRET_ADD && inventory_has_twin(v, ROW_SECRET, view_str(r->name)))
-        return say(text, ERR_EXISTS, "there is a secret whose name differs from %s only in case",
-                   r->name);
-    if (r->type != BROKER_SECRET_ADD)
-        return old ? check_kind(r, old, text)
-                   : say(text, ERR_MISSING, "there is no secret %s", r->name);
-    return check_like(r->like, text);
-}
-
-static int check_sandbox(const struct custody *c, const struct request *r, struct buf *text) {
-    const struct inventory *v = vault_inventory(c->vault);
-    struct view name = view_str(r->name);
-    if (r->type == BROKER_SANDBOX_REMOVE)
-        return inventory_sandbox(v, name)
-                   ? 0
-                   : say(text, ERR_MISSING, "nothing was issued to a sandbox %s", r->name);
-    if (!c->mandate)
-        return say(text, ERR_MISSING, "no policy is in use yet");
-    if (!policy_has_sandbox(c->mandate->policy, name))
-        return say(text, ERR_MISSING,
-                   "the policy in use does not declare a sandbox %s: declare it, then reload",
-                   r->name);
-    if (inventory_has_twin(v, ROW_SANDBOX, name))
-        return say(text, ERR_EXISTS,
-                   "there is a sandbox whose name differs from %s only in case: remove it first",
-                   r->name);
-    return 0;
-}
-
-int action_check(const struct custody *c, const struct request *r, struct buf *text) {
-    if (r->type == BROKER_VAULT_RESTORE)
-        return c->kek ? 0 : say(text, ERR_DENIED, "%s", c->why);
-    if (!c->vault)
-        return say(text, ERR_DENIED, "the vault is locked: %s", c->why);
-    if (!has_name(r->type))
-        return 0;
-    if (!vault_name_is_good(view_str(r->name)))
-        return say(text, ERR_BAD,
-                   "a name has 1 to 64 letters, digits, '-', '_' and '.', and begins with a letter "
-                   "or a digit");
-    return r->type <= BROKER_SECRET_REMOVE ? check_secret(c, r, text) : check_sandbox(c, r, text);
-}
 
 /* ---- records ---- */
 
@@ -171,7 +55,7 @@ static int announce(struct custody *c, const struct request *r, uint32_t version
                     struct buf *text) {
     if (record(c, r, name_of(r->type)->done, version, NULL) == 0)
         return 0;
-    return say(text, ERR_SYSTEM, "the audit trail takes no record: nothing was changed");
+    return action_say(text, ERR_SYSTEM, "the audit trail takes no record: nothing was changed");
 }
 
 /* What was announced did not happen: the trail must say so too. */
@@ -181,7 +65,7 @@ static int failed(struct custody *c, const struct request *r, int code, const ch
     snprintf(detail, sizeof detail, "%s did not happen: %s", name_of(r->type)->done, why);
     if (record(c, r, "vault_failed", 0, detail) != 0)
         log_warn("vault: %s", detail);
-    return say(text, code, "nothing was changed: %s", why);
+    return action_say(text, code, "nothing was changed: %s", why);
 }
 
 /* ---- secrets ---- */
@@ -228,10 +112,10 @@ static int read_certificate(const struct request *r, struct view source, uint64_
                             struct kept *k, struct buf *text) {
     const char *why = certificate_read(buf_view(&r->pem), now, &k->certificate);
     if (why)
-        return say(text, ERR_BAD, "the certificate is refused: %s", why);
+        return action_say(text, ERR_BAD, "the certificate is refused: %s", why);
     why = certificate_key(&k->certificate, source, &k->digits);
     k->value = buf_view(&k->digits);
-    return why ? say(text, ERR_BAD, "the private key is refused: %s", why) : 0;
+    return why ? action_say(text, ERR_BAD, "the private key is refused: %s", why) : 0;
 }
 
 static int read_value(const struct request *r, struct view source, uint64_t now, struct kept *k,
@@ -242,7 +126,7 @@ static int read_value(const struct request *r, struct view source, uint64_t now,
         source = view_head(source, source.n - 1);
     k->value = source;
     const char *why = vault_refuses_value(source, r->allow_short);
-    return why ? say(text, ERR_BAD, "the value is refused: %s", why) : 0;
+    return why ? action_say(text, ERR_BAD, "the value is refused: %s", why) : 0;
 }
 
 static int put_value(struct custody *c, const struct request *r, const struct kept *k,
@@ -320,7 +204,7 @@ static int issue(const struct custody *c, const struct request *r, uint64_t now,
     size_t n = policy_sandbox_credentials(c->mandate->policy, name);
     struct view *credentials = calloc(n + 1, sizeof *credentials);
     if (!credentials)
-        return say(text, ERR_MEMORY, "no memory");
+        return action_say(text, ERR_MEMORY, "no memory");
     for (size_t i = 0; i < n; i++)
         credentials[i] = policy_sandbox_credential_at(c->mandate->policy, name, i);
     const struct view *wrong = certificate_among(vault_inventory(c->vault), credentials, n);
@@ -328,17 +212,19 @@ static int issue(const struct custody *c, const struct request *r, uint64_t now,
                        : issue_sandbox(vault_inventory(c->vault), name, credentials, n,
                                        random_bytes, now, out, &which);
     if (wrong)
-        say(text, result,
+        action_say(
+            text, result,
             "the policy lends %s the credential %.*s, but that is a client certificate in the "
             "vault",
             r->name, VIEW_ARG(*wrong));
     else if (result == ERR_MISSING)
-        say(text, result,
+        action_say(
+            text, result,
             "the policy lends %s the credential %.*s, but the vault has no secret of that name: "
             "`exeat secret add %.*s`",
             r->name, VIEW_ARG(which), VIEW_ARG(which));
     else if (result != 0)
-        say(text, result, "nothing was issued: %s", err_text(result));
+        action_say(text, result, "nothing was issued: %s", err_text(result));
     free(credentials);
     return result;
 }
@@ -359,7 +245,8 @@ static bool registry_fits(const struct custody *c, const struct issued *issued) 
 static int keep_issued(struct custody *c, const struct request *r, const struct issued *issued,
                        struct buf *text) {
     if (!registry_fits(c, issued))
-        return say(text, ERR_LIMIT, "too many sandboxes and placeholders: remove some first");
+        return action_say(text, ERR_LIMIT,
+                          "too many sandboxes and placeholders: remove some first");
     int result = announce(c, r, 0, text);
     if (result != 0)
         return result;
@@ -486,7 +373,7 @@ int action_list(const struct custody *c, const struct request *r, struct buf *te
         list_undeclared(c, text);
     }
     buf_put_str(text, "]");
-    return buf_ok(text) ? 0 : say(text, ERR_LIMIT, "the list is too long");
+    return buf_ok(text) ? 0 : action_say(text, ERR_LIMIT, "the list is too long");
 }
 
 /* ---- the whole vault ---- */
@@ -570,7 +457,7 @@ int action_restore(struct custody *c, const struct request *r, struct view image
     if (revival_note(&was, c->vault ? vault_inventory(c->vault) : NULL) == 0)
         result = restore(c, r, image, &was, text);
     else
-        result = say(text, ERR_MEMORY, "no memory: nothing was changed");
+        result = action_say(text, ERR_MEMORY, "no memory: nothing was changed");
     revival_free(&was);
     return result;
 }
@@ -589,9 +476,9 @@ int action_rekey(struct custody *c, const struct request *r, struct view source,
         return result;
     uint8_t *kek = secret_alloc(SEAL_KEY_SIZE);
     if (!kek)
-        return say(text, ERR_MEMORY, "the arena is full");
+        return action_say(text, ERR_MEMORY, "the arena is full");
     if (seal_parse_key(source, kek) != 0)
-        result = say(text, ERR_BAD, "the new key is not 64 hexadecimal digits");
+        result = action_say(text, ERR_BAD, "the new key is not 64 hexadecimal digits");
     else
         result = rekey(c, r, kek, text);
     if (result != 0) {

@@ -30,6 +30,10 @@ void request_free(struct request *r);
 /* Whether the request can be carried out as things are, before its descriptor is read. */
 MUST_USE int action_check(const struct custody *c, const struct request *r, struct buf *text);
 
+/* For action*.c: the sentence is the answer, and the code the result. */
+int action_say(struct buf *text, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* BROKER_SECRET_ADD and _ROTATE: source is what the descriptor gave: the value, of which one final
  * newline is dropped, or the private key of the client certificate. */
 MUST_USE int action_value(struct custody *c, const struct request *r, struct view source,

@@ -31,7 +31,18 @@ void send_pump(struct exchange *ex);
 /* The upstream ended a reused connection before a byte of the answer: whether to try once more on a fresh one. */
 bool send_retry(struct exchange *ex);
 
-/* From inspection.c. */
+/* ---- between the two files: the body as it comes is judged in send_body.c, and written in send.c ---- */
+
+/* Bytes of ex->body that were judged and may leave. */
+size_t send_judged(const struct exchange *ex);
+/*
+ * A piece of a body that is under way, with nothing before it that waits, is written from where it lies; how much of it
+ * was. What is left comes into ex->body, and is offered again from there.
+ */
+size_t send_at_once(struct exchange *ex, struct view piece);
+
+/* ---- from inspection.c ---- */
+
 /* Hands inspect what it has not seen of the body, as far as there is room. Ends nothing. */
 void send_offer(struct exchange *ex);
 void send_cleared(struct exchange *ex, uint32_t n);

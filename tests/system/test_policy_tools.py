@@ -342,7 +342,7 @@ def explain_says_that_only_a_condition_fails_and_which(place):
 
 @test
 def explain_says_of_a_body_that_cannot_be_looked_into_what_the_daemon_says(place):
-    """The same as PV-02 with a coding: egress/send.c asks the same function."""
+    """The same as PV-02 with a coding: egress/send_body.c asks the same function."""
     place.write("p", DEMO.replace("grant demo-api read", "grant demo-api all"))
     ask = ("explain", "--policy", "p")
     url = ("POST", "https://api.example.com/v1/items")

@@ -607,7 +607,8 @@ int parent_main(const struct parent_options *options) {
     parent_listen(&p);
     log_open("parent", options->debug ? LOG_DEBUG : LOG_INFO);
     activated_note();
-    process_raise_descriptors();
+    if (process_raise_descriptors() != 0)
+        return 1;
     /* Keys pass through as descriptors, but no debugger has business here either. */
     prctl(PR_SET_DUMPABLE, 0);
     int result = prepare(&p);

@@ -23,6 +23,7 @@ enum {
     FDS_MAX = LISTENER_FD + LISTENERS_MAX,
     HIGH_FD = 200,
     ARGUMENTS_MAX = 24,
+    DESCRIPTORS_MIN = 512, /* those of a lane are above HIGH_FD for a moment */
     DESCRIPTORS_MAX = 65536,
     ADMIT_MAX = 96 << 10 /* one argument of a program has at most 128 KiB */
 };
@@ -150,8 +151,15 @@ static void raise_limit(__rlimit_resource_t which, rlim_t wanted) {
     setrlimit(which, &r);
 }
 
-void process_raise_descriptors(void) {
+int process_raise_descriptors(void) {
+    struct rlimit r;
     raise_limit(RLIMIT_NOFILE, DESCRIPTORS_MAX);
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur >= DESCRIPTORS_MIN)
+        return 0;
+    log_fatal("the limit of open files (RLIMIT_NOFILE, `ulimit -Hn`) is %llu: raise it to %d at "
+              "least",
+              (unsigned long long)r.rlim_cur, DESCRIPTORS_MIN);
+    return -1;
 }
 
 static void drop_capabilities(void) {

@@ -19,8 +19,8 @@ void process_renew_records(struct process *of);
 struct process *process_find(struct parent *p, enum role role, uint32_t lane);
 /* NULL unless that process of ours runs. */
 struct process *process_by_pid(struct parent *p, pid_t pid);
-/* As many descriptors as may be, for the parent's own: each lane takes about ten. */
-void process_raise_descriptors(void);
+/* As many descriptors as may be, for the parent's own: each lane takes about ten. -1 after saying that they are too few to begin with. */
+int process_raise_descriptors(void);
 /* There is a process, which has not been reaped. */
 bool process_runs(const struct process *of);
 /* SIGKILL, if it runs. */

@@ -744,6 +744,16 @@ def an_ordinary_user_can_run_it(_):
             assert re.search(r"^Seccomp:\s*2$", text, re.M) and re.search(r"^NoNewPrivs:\s*1$", text, re.M), key
 
 
+def too_few_descriptors_are_told_of(_):
+    """Of an ordinary user: root raises the limit."""
+    with small_place(user=65534 if os.getuid() == 0 else None) as place:
+        place.stop()
+        done = subprocess.run(["prlimit", "--nofile=300", os.path.join(place.build, "exeatd"), "--config", place.path("exeat.conf")],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30, **place.as_user)
+    told = done.stderr.decode().splitlines()
+    assert done.returncode == 1 and len(told) == 1 and "`ulimit -Hn`) is 300: raise it to 512" in told[0], done
+
+
 def as_root_without_uids_it_is_refused(_):
     need_root("start as root")
     place = small_place()
@@ -764,7 +774,8 @@ def as_root_without_uids_it_is_refused(_):
 
 # Each in a place of its own.
 ALONE = [systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation, an_ordinary_user_can_run_it,
-         as_root_without_uids_it_is_refused, tampering_shows_in_the_status_until_what_was_found_is_taken_away]
+         too_few_descriptors_are_told_of, as_root_without_uids_it_is_refused,
+         tampering_shows_in_the_status_until_what_was_found_is_taken_away]
 
 
 def main():

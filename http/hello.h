@@ -20,7 +20,8 @@ struct hello {
  * 0 when the whole hello is there; ERR_AGAIN; ERR_LIMIT when it does not end
  * within max bytes; ERR_BAD with *why a static sentence fragment: not a TLS
  * handshake (SSLv2 is not), too many records, a length that lies, an SNI that is an
- * address, empty, of an unknown type or not alone in its list, an empty ALPN list, an extension twice.
+ * address, empty, of an unknown type or not alone in its list, an empty ALPN list, an extension twice; an SNI that was read
+ * before that, or is what is wrong, is in *out then, with any bytes up to the first NUL.
  * The verdict on a prefix never changes with what follows, but for ERR_AGAIN.
  */
 MUST_USE int hello_read(struct view bytes, size_t max, struct hello *out, const char **why);

@@ -191,7 +191,8 @@ enum client_step gate_hello(struct client *c, struct view *input) {
     int result = hello_read(*input, (size_t)c->proxy->limits.v[LIMIT_HELLO_BYTES], &h, &why);
     if (result == ERR_AGAIN)
         return STEP_WAIT;
-    struct view sni = result == 0 && h.has_sni ? view_str(h.sni) : (struct view){NULL, 0};
+    /* Also one that is no name: where the client wanted to go is what is judged and recorded first. */
+    struct view sni = h.has_sni ? view_str(h.sni) : (struct view){NULL, 0};
     if (c->tunnel == 0) {
         gate_open_transparent(c, sni, true);
         return STEP_WAIT;

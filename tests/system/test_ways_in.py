@@ -10,6 +10,7 @@ import sys
 import time
 
 from case_scene import in_own_network
+from cases import client_hello, sni_list
 from helpers import HOSTS, POLICY, SECRET, Answer
 from network import Network
 from place import Place, Report, Skip, free_port, read_all, wait_for
@@ -133,6 +134,18 @@ def a_name_that_is_not_allowed_gets_a_tls_alert_and_a_record_at_once(w):
     assert time.monotonic() - before < 2, "it took %.3f s" % (time.monotonic() - before)
     record = w.newest(host="evil.test", door="transparent")
     assert record["reason"] == "host_not_allowed" and record["meant"].startswith(ANYWHERE) and record["sni"] == "evil.test", record
+
+
+@test
+def ti_06_a_name_that_is_none_is_what_the_record_tells_of(w):
+    for name, reason in ((b"open.allowed.test:443", "malformed_authority"), (b"a b.test", "malformed_authority"),
+                         (b"*.star.test", "malformed_authority"), (b"open.allowed.test\0.evil.test", "malformed_hello")):
+        with w.net.connect("203.0.113.50", w.values["port"]) as stream:
+            stream.sendall(client_hello(sni_list(name)))
+            assert read_all(stream)[:1] == b"\x15", name
+        record = w.newest(meant="203.0.113.50:%d" % w.values["port"], reason=reason)
+        assert record and record["host"] == name.split(b"\0")[0].decode(), (name, record)
+        assert reason != "malformed_authority" or record["sni"] == name.decode(), record
 
 
 @test

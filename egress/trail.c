@@ -261,7 +261,7 @@ static void put_host_sent(struct record *r, struct view sent) {
     struct buf text;
     line = view_head(line, view_find(line, '\n'));
     size_t query = view_find(line, '?'), end = line.n;
-    size_t from = placeholder_inside(view_head(line, query)) ? 0 : find_userinfo(line, &end);
+    size_t from = is_telling(view_head(line, query)) ? 0 : find_userinfo(line, &end);
     buf_init(&text, LANE_HEAD_MAX);
     buf_put(&text, view_head(line, from < query ? from : query));
     if (from < line.n)

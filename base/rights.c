@@ -89,8 +89,7 @@ static const int file_calls[] = {
     SCMP_SYS(renameat2),  SCMP_SYS(stat),     SCMP_SYS(lstat),     SCMP_SYS(statx),
     SCMP_SYS(newfstatat), SCMP_SYS(access),   SCMP_SYS(faccessat), SCMP_SYS(readlink),
     SCMP_SYS(readlinkat), SCMP_SYS(getcwd),   SCMP_SYS(fchmod),    SCMP_SYS(fchown),
-    SCMP_SYS(getdents64), SCMP_SYS(uname),    SCMP_SYS(fallocate), SCMP_SYS(mkdir),
-    SCMP_SYS(mkdirat),    SCMP_SYS(link),     SCMP_SYS(linkat),    SCMP_SYS(flock),
+    SCMP_SYS(getdents64), SCMP_SYS(uname),    SCMP_SYS(fallocate), SCMP_SYS(flock),
     SCMP_SYS(fstatfs),
 };
 

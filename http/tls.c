@@ -169,6 +169,11 @@ static BIO_METHOD *bio_method(void) {
 
 /* ---- what both sides have ---- */
 
+void stream_forget_errors(void) {
+    if (ERR_peek_error())
+        ERR_clear_error();
+}
+
 static int load(void) {
     const uint64_t options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_SSL_STRINGS |
                              OPENSSL_INIT_LOAD_CRYPTO_STRINGS;
@@ -181,6 +186,7 @@ int tls_start(void) {
         return 0;
     tzset(); /* gmtime_r would open /etc/localtime when a certificate's time is first compared */
     int result = load();
+    stream_forget_errors();
     started = result == 0;
     return result;
 }
@@ -189,9 +195,7 @@ int tls_start(void) {
 static bool set_groups(SSL_CTX *ctx) {
     static const char groups[] = "X25519:P-256:P-384:P-521";
     static const char with_hybrid[] = "X25519MLKEM768:X25519:P-256:P-384:P-521";
-    bool ok = SSL_CTX_set1_groups_list(ctx, with_hybrid) || SSL_CTX_set1_groups_list(ctx, groups);
-    ERR_clear_error();
-    return ok;
+    return SSL_CTX_set1_groups_list(ctx, with_hybrid) || SSL_CTX_set1_groups_list(ctx, groups);
 }
 
 /*
@@ -212,7 +216,10 @@ SSL_CTX *stream_context(const SSL_METHOD *method) {
     SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
                               SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx) && set_suites(ctx))
+    bool ok =
+        SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) && set_groups(ctx) && set_suites(ctx);
+    stream_forget_errors();
+    if (ok)
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
@@ -228,6 +235,7 @@ struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first) {
     if (!t->ssl || !bio || !set_first(t, first)) {
         BIO_free(bio);
         tls_free(t);
+        stream_forget_errors();
         return NULL;
     }
     BIO_set_data(bio, t);
@@ -253,11 +261,16 @@ void tls_free(struct tls *t) {
 
 static unsigned long refused_before; /* allocations, when the call into OpenSSL began */
 
-/* Clearing an empty queue costs as much as clearing a full one, and it is asked for at every record. */
+/*
+ * SSL_get_error looks at the queue of errors, which must be empty before a call then. Asking for it at each record
+ * costs as much as judging a request's policy: whoever made errors takes them away.
+ */
 static void begin(void) {
     refused_before = openssl_memory_refused();
+#ifdef EXEAT_SANITIZE
     if (ERR_peek_error())
-        ERR_clear_error();
+        abort();
+#endif
 }
 
 static bool is_short(void) {
@@ -269,7 +282,7 @@ enum tls_result stream_fail(struct tls *t, const char *error) {
 }
 
 /* Texts of OpenSSL's own tables, so never the peer's bytes. */
-static enum tls_result fail_by_library(struct tls *t) {
+static enum tls_result read_failure(struct tls *t) {
     unsigned long code = ERR_peek_error();
     /* OpenSSL 3.2 and later also name the system call that failed. */
     bool by_system = code == 0 || ERR_SYSTEM_ERROR(code);
@@ -279,6 +292,12 @@ static enum tls_result fail_by_library(struct tls *t) {
         return stream_fail(t, stream_client_error(t, code));
     const char *text = ERR_reason_error_string(code);
     return stream_fail(t, text ? text : "the TLS library failed");
+}
+
+static enum tls_result fail_by_library(struct tls *t) {
+    enum tls_result result = read_failure(t);
+    stream_forget_errors();
+    return result;
 }
 
 static enum tls_result result_of(struct tls *t, int returned) {
@@ -310,6 +329,7 @@ enum tls_result tls_handshake(struct tls *t) {
         return t->failure;
     begin();
     enum tls_result result = go_on(t);
+    stream_forget_errors();
     /*
      * Not only when it failed: OpenSSL goes on without what it could not allocate, be it the very name that the
      * certificate must be for (ssl_verify_cert_chain does not ask whether it was copied).
@@ -334,7 +354,12 @@ enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
         return TLS_WANT_READ;
     begin();
     int returned = SSL_read_ex(t->ssl, p, size, n);
-    return returned == 1 ? TLS_DONE : result_of(t, returned);
+    t->maybe_more = *n == size;
+    if (returned != 1)
+        return result_of(t, returned);
+    if (is_short()) /* to keep a session that came along */
+        stream_forget_errors();
+    return TLS_DONE;
 }
 
 /* ---- writing: several records with one write(2) ---- */
@@ -437,15 +462,14 @@ enum tls_result tls_write(struct tls *t, struct view v, size_t *n) {
 bool tls_pending(const struct tls *t) {
     if (t->failure)
         return false;
-    return t->first || fetched_of(t).n > 0 || SSL_pending(t->ssl) > 0;
+    return t->first || fetched_of(t).n > 0 || (t->maybe_more && SSL_pending(t->ssl) > 0);
 }
 
 void tls_shutdown(struct tls *t) {
     if (t->failure || SSL_in_init(t->ssl))
         return;
-    ERR_clear_error();
     if (SSL_shutdown(t->ssl) < 0)
-        ERR_clear_error();
+        stream_forget_errors();
 }
 
 const char *tls_error(const struct tls *t) {

@@ -123,7 +123,9 @@ struct tls_client *tls_client_new(struct view anchors, unsigned max_chain) {
         return NULL;
     c->ctx = stream_context(TLS_client_method());
     c->max_chain = max_chain;
-    if (set_up(c, anchors) && openssl_memory_refused() == refused)
+    bool ok = set_up(c, anchors) && openssl_memory_refused() == refused;
+    stream_forget_errors();
+    if (ok)
         return c;
     tls_client_free(c);
     return NULL;
@@ -182,12 +184,13 @@ struct tls *tls_connect(struct tls_client *c, int fd, const char *name, struct v
     set_pin(t, pin);
     SSL_set_connect_state(t->ssl);
     /* Not all of OpenSSL's functions say when they could not copy what verification needs. */
-    if (!set_identity(t, name, address) || !offer(t, session) ||
-        openssl_memory_refused() != refused) {
-        tls_free(t);
-        return NULL;
-    }
-    return t;
+    bool ok =
+        set_identity(t, name, address) && offer(t, session) && openssl_memory_refused() == refused;
+    stream_forget_errors();
+    if (ok)
+        return t;
+    tls_free(t);
+    return NULL;
 }
 
 static uint64_t seconds_of(const ASN1_TIME *time) {
@@ -330,6 +333,7 @@ int tls_show_certificate(struct tls *t, struct view chain, struct view digits) {
     if (openssl_memory_refused() != refused)
         result = ERR_MEMORY;
     t->shows = result == 0;
+    stream_forget_errors();
     if (!t->shows)
         SSL_certs_clear(t->ssl);
     return result;

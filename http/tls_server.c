@@ -70,6 +70,7 @@ struct tls_server *tls_server_new(void) {
     s->ctx = server_context();
     s->key = s->ctx ? EVP_PKEY_Q_keygen(tls_library(), NULL, "EC", "P-256") : NULL;
     int n = s->key ? i2d_PUBKEY(s->key, &s->public_key) : -1;
+    stream_forget_errors();
     if (n <= 0 || openssl_memory_refused() != refused) {
         tls_server_free(s);
         return NULL;
@@ -121,11 +122,12 @@ struct tls_leaf *tls_leaf_new(struct view leaf, struct view chain) {
         return NULL;
     l->leaf = take_certificate(&leaf);
     l->chain = sk_X509_new_null();
-    if (!l->leaf || leaf.n > 0 || !l->chain || !take_chain(l, chain)) {
-        tls_leaf_free(l);
-        return NULL;
-    }
-    return l;
+    bool ok = l->leaf && leaf.n == 0 && l->chain && take_chain(l, chain);
+    stream_forget_errors();
+    if (ok)
+        return l;
+    tls_leaf_free(l);
+    return NULL;
 }
 
 void tls_leaf_free(struct tls_leaf *l) {
@@ -153,11 +155,12 @@ struct tls *tls_accept(struct tls_server *s, int fd, const struct tls_leaf *leaf
         return NULL;
     SSL_set_accept_state(t->ssl);
     /* As in tls_connect: not all of them say when they had no memory. */
-    if (!bind_tickets(t->ssl, name) ||
-        !SSL_use_cert_and_key(t->ssl, leaf->leaf, s->key, leaf->chain, 1) ||
-        openssl_memory_refused() != refused) {
-        tls_free(t);
-        return NULL;
-    }
-    return t;
+    bool ok = bind_tickets(t->ssl, name) &&
+              SSL_use_cert_and_key(t->ssl, leaf->leaf, s->key, leaf->chain, 1) &&
+              openssl_memory_refused() == refused;
+    stream_forget_errors();
+    if (ok)
+        return t;
+    tls_free(t);
+    return NULL;
 }

@@ -15,8 +15,9 @@ struct tls {
     uint8_t
         *first; /* bytes read from fd that come before what it gives next, until they are used up */
     size_t first_at, first_n;
-    size_t asked;  /* bytes, by the last tls_read */
-    uint8_t *left; /* records that fd did not take, until it does */
+    size_t asked;    /* bytes, by the last tls_read */
+    bool maybe_more; /* that one was given all of them: ssl may hold more of the record */
+    uint8_t *left;   /* records that fd did not take, until it does */
     size_t left_at, left_n;
     size_t owed; /* bytes of theirs that the caller was told nothing of, and offers again */
     bool gather; /* records go to the gathering place, not to fd */
@@ -39,6 +40,11 @@ struct tls {
 SSL_CTX *stream_context(const SSL_METHOD *method);
 /* A connection without handshake; owns nothing of the caller. NULL when out of memory. */
 struct tls *stream_new(SSL_CTX *ctx, int fd, struct view first);
+/*
+ * Takes away what calls into OpenSSL left in its queue of errors. No function of tls.h returns before that: the next call on any
+ * connection would be judged by it.
+ */
+void stream_forget_errors(void);
 /* Client side, once the handshake is complete: the last checks. */
 enum tls_result stream_check_client(struct tls *t);
 /* Client side, of what the library could not do: a static text. code: of ERR_peek_error. */

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 4000000 };
+enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 10000000 };
 
 struct peer {
     struct audit *audit;

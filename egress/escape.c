@@ -156,6 +156,13 @@ static size_t next_beginning(struct view text, size_t from) {
     return at < text.n ? at : text.n - 2;
 }
 
+bool escape_begins(struct view text, size_t from, size_t to) {
+    for (size_t at = from; at < to && at < text.n; at++)
+        if (unit_at(text, at).n > 0)
+            return true;
+    return false;
+}
+
 size_t escape_undo(struct view text, uint8_t *out, bool *gone) {
     size_t done = 0, n = 0;
     for (size_t at = next_beginning(text, 0); at < text.n; at = next_beginning(text, at)) {

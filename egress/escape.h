@@ -22,5 +22,9 @@
  * whose first ones are those that it stands for.
  */
 size_t escape_undo(struct view text, uint8_t *out, bool *gone);
+/* Whether an escape begins in [from, to) of text. */
+bool escape_begins(struct view text, size_t from, size_t to);
+
+enum { ESCAPE_MAX = 11 }; /* bytes: "&#x" or "&#", digits and ";" */
 
 #endif

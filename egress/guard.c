@@ -203,21 +203,70 @@ static size_t left_of(const struct layer *layer, size_t n) {
     return left;
 }
 
+/* The places of a layer of n bytes where the layer before, of before_n, had more: each is the one behind what was undone. */
+struct seams {
+    const bool *gone;
+    size_t before_n, at, n_gone;
+};
+
+static bool next_seam(struct seams *s, size_t *place) {
+    const bool *first = memchr(s->gone + s->at, true, s->before_n - s->at);
+    if (!first)
+        return false;
+    s->at = (size_t)(first - s->gone);
+    *place = s->at - s->n_gone;
+    for (; s->at < s->before_n && s->gone[s->at]; s->at++)
+        s->n_gone++;
+    return true;
+}
+
+/* Runs that the layer before does not have hold bytes from both sides of a seam. */
+static void look_at_seams(struct look *look, size_t before_n) {
+    const struct guard_index *index = &look->set->index;
+    struct seams s = {look->layer->gone, before_n, 0, 0};
+    size_t place, from = 0, to = 0;
+    while (next_seam(&s, &place)) {
+        if (to > 0 && place > to + 2 * index->reach) {
+            guard_index_scan_at(index, look->text, from, to, mark, look);
+            to = 0;
+        }
+        from = to > 0 ? from : place - (place > 0);
+        to = place + 1;
+    }
+    guard_index_scan_at(index, look->text, from, to, mark, look);
+}
+
+/* Escapes that were none before the last ones were undone hold what those stand for. */
+static bool has_nested(struct view text, size_t before_n) {
+    struct seams s = {bench.layers[LAYER_ESCAPES].gone, before_n, 0, 0};
+    size_t place;
+    while (next_seam(&s, &place))
+        if (escape_begins(text, place > ESCAPE_MAX ? place - ESCAPE_MAX : 0, place))
+            return true;
+    return false;
+}
+
 /* Looks for runs in each layer that is another one than the layer before; how many looks there were. */
 static size_t look_in_layers(struct guard_set *set, struct view text, struct look looks[LAYERS]) {
     static size_t (*const undo[LAYERS])(struct view, uint8_t *, bool *) = {
         [LAYER_FOLDS] = fold_remove, [LAYER_ESCAPES] = escape_undo, [LAYER_NESTED] = escape_undo};
-    size_t n = 0;
-    for (size_t i = 0; i < LAYERS; i++) {
+    size_t n = 1, last_n = 0;
+    begin_look(&looks[0], set, text, &bench.layers[LAYER_PLAIN]);
+    guard_index_scan(&set->index, text, mark, &looks[0]);
+    for (size_t i = LAYER_FOLDS; i < LAYERS; i++) {
         const struct layer *layer = &bench.layers[i];
-        size_t left = undo[i] ? undo[i](text, layer->text, layer->gone) : text.n;
-        if (undo[i] && left == text.n && i == LAYER_ESCAPES)
+        size_t before_n = text.n;
+        if (i == LAYER_NESTED && !has_nested(text, last_n))
             break;
-        if (undo[i] && left == text.n)
+        size_t left = undo[i](text, layer->text, layer->gone);
+        if (left == before_n && i == LAYER_ESCAPES)
+            break;
+        if (left == before_n)
             continue;
+        last_n = before_n;
         text = view_of(layer->text, left);
         begin_look(&looks[n], set, text, layer);
-        guard_index_scan(&set->index, text, mark, &looks[n++]);
+        look_at_seams(&looks[n++], before_n);
     }
     return n;
 }

@@ -71,12 +71,21 @@ static size_t least_step(const struct guard_pattern *patterns, size_t n) {
     return step;
 }
 
+static size_t reach_of(const struct guard_pattern *patterns, size_t n) {
+    size_t reach = 0;
+    for (size_t i = 0; i < n; i++)
+        if (patterns[i].head + patterns[i].need > reach)
+            reach = patterns[i].head + patterns[i].need;
+    return reach;
+}
+
 int guard_index_build(struct guard_index *x, struct guard_pattern *patterns, size_t n,
                       uint64_t factor) {
     if (n > GUARD_PATTERNS_MAX)
         return ERR_LIMIT;
     struct guard_index new = {.patterns = patterns, .n = n, .factor = factor | 1};
     new.step = least_step(patterns, n);
+    new.reach = reach_of(patterns, n);
     size_t grams = count_grams(&new);
     unsigned table_bits = bits_for(grams * 2, TABLE_BITS_MIN, 31);
     unsigned bitmap_bits = bits_for(grams * 32, BITMAP_BITS_MIN, BITMAP_BITS_MAX);
@@ -181,8 +190,9 @@ __attribute__((noinline)) static void look_up(const struct guard_index *x, struc
     }
 }
 
-void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found,
-                      void *ctx) {
+/* Of grams that begin in [from, to). */
+static void scan(const struct guard_index *x, struct view text, size_t from, size_t to,
+                 guard_found *found, void *ctx) {
     /* Copies: what is found could change anything that is pointed to. */
     const uint8_t *bits = x->bits;
     uint64_t factor = x->factor;
@@ -191,9 +201,19 @@ void guard_index_scan(const struct guard_index *x, struct view text, guard_found
     struct last last = {SIZE_MAX, 0, 0};
     if (x->n == 0)
         return;
-    for (size_t at = 0; at + GUARD_GRAM <= text.n; at += step) {
+    for (size_t at = from; at < to && at + GUARD_GRAM <= text.n; at += step) {
         uint64_t bit = load_gram(text.p + at) * factor >> shift;
         if (bits[bit / 8] >> bit % 8 & 1)
             look_up(x, text, at, &last, found, ctx);
     }
+}
+
+void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found,
+                      void *ctx) {
+    scan(x, text, 0, text.n, found, ctx);
+}
+
+void guard_index_scan_at(const struct guard_index *x, struct view text, size_t from, size_t to,
+                         guard_found *found, void *ctx) {
+    scan(x, text, from > x->reach ? from - x->reach : 0, to + x->reach, found, ctx);
 }

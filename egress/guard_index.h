@@ -34,6 +34,8 @@ struct guard_index {
     uint8_t *bits;
     unsigned table_shift, bits_shift;
     size_t step;
+    size_t
+        reach; /* a run around any byte of it has a gram that begins less than this far from that byte */
     uint64_t factor; /* of the hash; odd and not known to a sandbox */
 };
 
@@ -58,5 +60,8 @@ struct guard_run {
 /* Calls found for every such run; runs may overlap and repeat. */
 typedef void guard_found(void *ctx, const struct guard_run *run);
 void guard_index_scan(const struct guard_index *x, struct view text, guard_found *found, void *ctx);
+/* The same of runs that hold at least one of the bytes in [from, to) of the text, and perhaps of others. */
+void guard_index_scan_at(const struct guard_index *x, struct view text, size_t from, size_t to,
+                         guard_found *found, void *ctx);
 
 #endif

@@ -100,7 +100,8 @@ static void open_world(void) {
 /* A body that ends in one of the ports gets what it stands for. */
 static void put_message(struct buf *out, uint8_t type, uint8_t id, uint8_t generation,
                         struct view body) {
-    uint16_t port = body.n < 2 ? 0 : (uint16_t)(body.p[body.n - 2] << 8 | body.p[body.n - 1]);
+    uint16_t port =
+        body.n < 2 ? 0 : (uint16_t)((unsigned)body.p[body.n - 2] << 8 | body.p[body.n - 1]);
     struct buf b;
     buf_init(&b, 512);
     if (port == PORT_OF_UPSTREAM || port == PORT_OF_OUR_OWN) {

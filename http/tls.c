@@ -327,6 +327,7 @@ static enum tls_result go_on(struct tls *t) {
 enum tls_result tls_handshake(struct tls *t) {
     if (t->failure)
         return t->failure;
+    stream_forget_errors();
     begin();
     enum tls_result result = go_on(t);
     stream_forget_errors();

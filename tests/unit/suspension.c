@@ -8,20 +8,19 @@
 
 #include "egress/suspension.h"
 
-#include <stdlib.h>
-
 #define HOUR UINT64_C(3600000000000)
 
-/* An egress of a lane that begins again, told of the suspensions before it. */
-struct world {
+/* An egress of a lane that begins again, told of the suspensions before it; it keeps them as long as the process lives. */
+static struct world {
     struct lane lane;
     struct generation generation;
     struct buf list;
-};
+} worlds[3];
+static size_t n_worlds;
 
 static struct world *world_new(void) {
-    struct world *w = calloc(1, sizeof *w);
-    assert_non_null(w);
+    assert_true(n_worlds < sizeof worlds / sizeof *worlds);
+    struct world *w = &worlds[n_worlds++];
     w->lane.loop = loop_new();
     w->lane.now = &w->generation;
     w->generation.limits.v[LIMIT_GUARD_TIME] = 600;
@@ -29,11 +28,9 @@ static struct world *world_new(void) {
     return w;
 }
 
-/* What is kept of suspensions is freed with the process. */
-static void world_free(struct world *w) {
+static void world_close(struct world *w) {
     loop_free(w->lane.loop);
     buf_free(&w->list);
-    free(w);
 }
 
 static void put(struct world *w, uint64_t until, const char *sandbox) {
@@ -55,7 +52,7 @@ static void p8_a_sandbox_is_suspended_as_long_as_its_last_suspension_lasts(void 
     assert_true(suspension_holds(&w->lane, VIEW("b")));
     assert_false(suspension_holds(&w->lane, VIEW("c")));
     assert_false(suspension_holds(&w->lane, VIEW("d")));
-    world_free(w);
+    world_close(w);
 }
 
 /* Whoever has itself suspended again and again makes the list no longer. */
@@ -67,7 +64,7 @@ static void p8_a_sandbox_is_kept_once_however_often_it_is_suspended(void **state
         put(w, now + HOUR, i % 2 ? "a" : "b");
     assert_int_equal(suspension_take(&w->lane, buf_view(&w->list)), 0);
     assert_int_equal(suspension_count(&w->lane), 2);
-    world_free(w);
+    world_close(w);
 }
 
 static void a_list_that_is_cut_is_refused(void **state) {
@@ -77,7 +74,7 @@ static void a_list_that_is_cut_is_refused(void **state) {
     struct view cut = view_head(buf_view(&w->list), buf_len(&w->list) - 1);
     assert_int_equal(suspension_take(&w->lane, cut), ERR_BAD);
     assert_false(suspension_holds(&w->lane, VIEW("a")));
-    world_free(w);
+    world_close(w);
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /*
  * A hostile egress's byte stream into the broker: what it sends is malformed,
  * refused or, with the right placeholder of its own sandbox, answered. The
- * vault is a real one, whose files are unlinked once it is open.
+ * vault is a real one.
  */
 #include "base/log.h"
 #include "base/openssl_memory.h"
@@ -9,6 +9,7 @@
 #include "broker/certificate.h"
 #include "broker/issue.h"
 #include "broker/lend.h"
+#include "fuzz/folder.h"
 #include "policy/bundle.h"
 
 #include <openssl/pem.h>
@@ -92,9 +93,8 @@ static void add_certificate(void) {
 
 static void open_vault(void) {
     static const uint8_t kek[SEAL_KEY_SIZE] = {1};
-    char directory[] = "/tmp/exeat-fuzz-XXXXXX", path[64];
-    require(mkdtemp(directory) != NULL);
-    require(vault_open(directory, kek, &custody.vault, custody.why) == 0);
+    folder_make();
+    require(vault_open(folder_path, kek, &custody.vault, custody.why) == 0);
     require(vault_add(custody.vault, VIEW("demo"), VIEW(""), VIEW("0123456789abcdef"), 1) == 0);
     /* The seeds present the placeholder "p". */
     struct vault_placeholder p = {.credential = "demo",
@@ -103,11 +103,6 @@ static void open_vault(void) {
     digest_sha256(VIEW("p"), p.fingerprint);
     require(vault_put_sandbox(custody.vault, &s) == 0);
     add_certificate();
-    snprintf(path, sizeof path, "%s/vault.db", directory);
-    unlink(path);
-    snprintf(path, sizeof path, "%s/vault.head", directory);
-    unlink(path);
-    rmdir(directory);
 }
 
 static void open_mandate(void) {

@@ -2,14 +2,8 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static int value_of(uint8_t c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (is_digit(c))
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+static bool is_of_url(uint8_t c) {
+    return c == '-' || c == '_';
 }
 
 /* One group of four; n bytes come out (1 to 3). */
@@ -17,7 +11,7 @@ static int decode_group(const uint8_t *p, size_t n, struct buf *out) {
     uint32_t bits = 0;
     for (size_t i = 0; i < 4; i++) {
         bool pad = i > n;
-        int value = pad ? 0 : value_of(p[i]);
+        int value = pad ? 0 : is_of_url(p[i]) ? -1 : base64_value(p[i]);
         if (value < 0 || (pad && p[i] != '='))
             return ERR_BAD;
         bits = bits << 6 | (uint32_t)value;

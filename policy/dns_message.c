@@ -1,5 +1,7 @@
 #include "policy/dns_message.h"
 
+#include "base/base64.h"
+
 /* ---- types ---- */
 
 /* A type of application/dns-message, dns-json, dns+json, oblivious-dns-message or dns-udpwireformat in a list of types. */
@@ -30,16 +32,6 @@ static bool has_type_field(const struct request_facts *f) {
 
 /* ---- `?dns=` and a message in base64url ---- */
 
-static int sextet(uint8_t c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (is_digit(c))
-        return c - '0' + 52;
-    return c == '-' || c == '+' ? 62 : c == '_' || c == '/' ? 63 : -1;
-}
-
 /* A message's header: a question, one name, no answer. */
 static bool begins_message(struct view v) {
     uint8_t header[12];
@@ -48,7 +40,7 @@ static bool begins_message(struct view v) {
     for (size_t i = 0; i < 16; i += 4) {
         uint32_t bits = 0;
         for (size_t k = 0; k < 4; k++) {
-            int six = sextet(v.p[i + k]);
+            int six = base64_value(v.p[i + k]);
             if (six < 0)
                 return false;
             bits = bits << 6 | (uint32_t)six;

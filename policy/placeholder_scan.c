@@ -1,5 +1,6 @@
 #include "policy/placeholder.h"
 
+#include "base/base64.h"
 #include "base/triple.h"
 
 #include <assert.h>
@@ -43,14 +44,6 @@ static int next_wide(struct cursor *c) {
     if (c->n_bits++ > 0 && c->at < c->v.n && c->v.p[c->at++] != 0)
         return OTHER;
     return next_raw(c);
-}
-
-static int base64_value(uint8_t c) {
-    if (is_alpha(c))
-        return c >= 'a' ? c - 'a' + 26 : c - 'A';
-    if (is_digit(c))
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
 }
 
 static bool is_line_end(uint8_t c) {

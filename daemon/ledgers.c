@@ -14,17 +14,24 @@ struct ledger_kept {
     char names[]; /* of its sandboxes, n bytes */
 };
 
+static size_t count(const struct parent *p) {
+    size_t n = 0;
+    for (const struct ledger_kept *k = p->ledgers; k; k = k->next)
+        n++;
+    return n;
+}
+
 void ledgers_keep(const struct lane *l, const struct process *egress) {
     struct parent *p = l->parent;
     struct view names = lanes_names(l);
     if (egress->ledger < 0 || view_is_empty(names))
         return;
-    struct ledger_kept *k = malloc(sizeof *k + names.n);
+    struct ledger_kept *k = count(p) < LEDGERS_MAX ? malloc(sizeof *k + names.n) : NULL;
     int fd = k ? fcntl(egress->ledger, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd < 0) {
         free(k);
         log_warn("lane %u: what its sandboxes used of their grants is forgotten: no memory or "
-                 "descriptors",
+                 "descriptors, or too many are kept",
                  l->id);
         return;
     }

@@ -8,7 +8,10 @@
 
 #include "daemon/state.h"
 
-/* A lane ends: its egress' ledger, if there is one, is kept for those whom the lane's own line names. */
+/* How many are kept at most. Each is a descriptor; the names of attached lanes are what attach says. */
+enum { LEDGERS_MAX = 4096 };
+
+/* A lane ends: its egress' ledger, if there is one and there is room, is kept for those whom the lane's own line names. */
 void ledgers_keep(const struct lane *l, const struct process *egress);
 /* Of a lane that begins: -1, or the kept one of the same sandboxes. */
 int ledgers_take(const struct lane *l);

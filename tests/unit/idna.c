@@ -95,7 +95,7 @@ static int load(const char *text, char *error, size_t size) {
 static void hosts_may_be_written_as_they_read(void **state) {
     char error[256] = "";
     (void)state;
-    assert_int_equal(load("service a { host bücher.test *.bücher.test wide # ü\n"
+    assert_int_equal(load("service a { host \"bücher.test\" *.bücher.test wide # ü\n"
                           "operation r { GET / }\n"
                           "expect allow GET https://xn--bcher-kva.test/\n"
                           "expect allow GET https://a.xn--bcher-kva.test/ }",
@@ -120,8 +120,10 @@ static void other_words_are_ascii_and_hosts_do_not_deceive(void **state) {
         {"service a { host a.test; operation ü { GET / } }", "expected ASCII"},
         {"service a { host a.test; operation r { GET /ü } }", "expected ASCII"},
         {"service a { host a.test\nport ü", "expected ASCII"},
-        {"service a { host \"ü.test\"; operation r { GET / } }", "expected ASCII"},
+        {"service a { host a.test; operation r { GET \"/ü\" } }", "expected ASCII"},
         {"service a { host a\xe2\x80\x8b.test; operation r { GET / } }", "read differently"},
+        {"service a { host \"a\xe2\x80\x8b.test\"; operation r { GET / } }", "read differently"},
+        {"service a { host \"exаmple.test\"; operation r { GET / } }", "mixes scripts"},
         {"service a { host exаmple.test; operation r { GET / } }", "mixes scripts"},
         {"service a { host *.рф; operation r { GET / } }", "wide"},
     };

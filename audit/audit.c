@@ -17,7 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PACKETS_A_TURN = 512, WAITING_MAX = 4096, RETRY_SECONDS = 1, NAP_NS = 10000000 };
+enum {
+    PACKETS_A_TURN = 512,
+    WAITING_MAX = 4096,
+    RETRY_SECONDS = 1,
+    NAP_NS = 10000000,
+    LONG_NAP_NS = 20000000,
+    LONE_RECORD = 1024, /* bytes of a packet, about, that brings one record */
+};
 
 struct peer {
     struct audit *audit;
@@ -49,6 +56,7 @@ struct audit {
     bool down;
     char why[512]; /* it is down */
     uint64_t down_since;
+    size_t packets, bytes; /* that were read since the last nap */
     struct record record;
     uint8_t packet[RECORD_PACKET_SIZE + 1]; /* one more, to see what is too long */
 };
@@ -162,12 +170,14 @@ static bool flush_now(struct audit *a) {
 }
 
 /*
- * Producers are waiting for nobody: for a few milliseconds records gather in the kernel, which holds them, so
- * that a busy lane is not interrupted for each, and reading and writing them costs less. Who waits
- * for the disk waits for no nap.
+ * Producers are waiting for nobody: for some milliseconds records gather in the kernel, which holds them, so
+ * that a busy lane is not interrupted for each, and reading and writing them costs less. Longer where they come one by one: what
+ * gathered then delays one request, which should be one of some hundred. Who waits for the disk waits for no nap.
  */
-static void nap(const struct audit *a) {
-    const struct timespec moment = {0, NAP_NS};
+static void nap(struct audit *a) {
+    bool lone = a->bytes <= a->packets * LONE_RECORD;
+    const struct timespec moment = {0, lone ? LONG_NAP_NS : NAP_NS};
+    a->packets = a->bytes = 0;
     if (!a->settings.durable)
         nanosleep(&moment, NULL);
 }
@@ -218,8 +228,11 @@ static enum turn read_packet(struct peer *p) {
         return TURN_AGAIN;
     if (n < 0 && errno == EAGAIN)
         return TURN_EMPTY;
-    if (n > 0)
+    if (n > 0) {
         p->in_hand++;
+        a->packets++;
+        a->bytes += (size_t)n;
+    }
     loop_defer(a->loop, &a->flush);
     /* No end of it is ever closed, so that nothing is an empty packet. */
     if (n <= 0 || (size_t)n > RECORD_PACKET_SIZE ||

@@ -21,8 +21,10 @@ enum {
     PACKETS_A_TURN = 512,
     WAITING_MAX = 4096,
     RETRY_SECONDS = 1,
+    SHORT_NAP_NS = 4000000,
     NAP_NS = 10000000,
     LONG_NAP_NS = 20000000,
+    FEW_PACKETS = 16,
     LONE_RECORD = 1024, /* bytes of a packet, about, that brings one record */
 };
 
@@ -172,11 +174,11 @@ static bool flush_now(struct audit *a) {
 /*
  * Producers are waiting for nobody: for some milliseconds records gather in the kernel, which holds them, so
  * that a busy lane is not interrupted for each, and reading and writing them costs less. Longer where they come one by one: what
- * gathered then delays one request, which should be one of some hundred. Who waits for the disk waits for no nap.
+ * gathered then delays one request, which should be one of some hundred. Short where there are few, which somebody may look for at once. Who waits for the disk waits for no nap.
  */
 static void nap(struct audit *a) {
-    bool lone = a->bytes <= a->packets * LONE_RECORD;
-    const struct timespec moment = {0, lone ? LONG_NAP_NS : NAP_NS};
+    bool few = a->packets < FEW_PACKETS, lone = a->bytes <= a->packets * LONE_RECORD;
+    const struct timespec moment = {0, few ? SHORT_NAP_NS : lone ? LONG_NAP_NS : NAP_NS};
     a->packets = a->bytes = 0;
     if (!a->settings.durable)
         nanosleep(&moment, NULL);

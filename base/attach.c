@@ -23,20 +23,8 @@ int attach_connect(const char *path) {
 /* ---- the request ---- */
 
 static int send_with(int fd, struct view bytes, const int *fds, size_t n) {
-    union control control;
-    struct iovec iov = {(void *)(uintptr_t)bytes.p, bytes.n};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    memset(&control, 0, sizeof control);
-    if (n > 0) {
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_SPACE(n * sizeof *fds);
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(n * sizeof *fds);
-        memcpy(CMSG_DATA(&control.header), fds, n * sizeof *fds);
-    }
     /* Of who was refused before he asked the answer says why. */
-    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)bytes.n || errno == EPIPE ? 0 : ERR_SYSTEM;
+    return peer_send(fd, bytes, fds, n, 0) == (ssize_t)bytes.n || errno == EPIPE ? 0 : ERR_SYSTEM;
 }
 
 int attach_send_request(int fd, const struct attach_request *r) {

@@ -1,6 +1,7 @@
 #include "base/channel.h"
 
 #include "base/log.h"
+#include "base/peer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -99,21 +100,7 @@ static ssize_t write_some(struct channel *ch, struct view v) {
     }
     /* The descriptor is attached to its message's first byte; stop before the next one's. */
     size_t n = ch->n_sending > 1 && ch->sending[1].at < v.n ? ch->sending[1].at : v.n;
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {(void *)(uintptr_t)v.p, n};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &ch->sending[0].fd, sizeof(int));
-    ssize_t sent = sendmsg(ch->fd, &msg, MSG_NOSIGNAL);
+    ssize_t sent = peer_send(ch->fd, view_head(v, n), &ch->sending[0].fd, 1, 0);
     if (sent > 0) {
         close(ch->sending[0].fd);
         ch->n_sending--;

@@ -94,25 +94,6 @@ static int connect_to(const char *path, int *out) {
                     strerror(errno));
 }
 
-static ssize_t send_some(int s, struct view v, int fd) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {(void *)(uintptr_t)v.p, v.n};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (fd >= 0) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof fd);
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    }
-    return sendmsg(s, &msg, MSG_NOSIGNAL);
-}
-
 /* The descriptor goes with the first byte. */
 static int send_ask(int s, uint16_t type, struct view body, int fd) {
     struct buf b;
@@ -125,7 +106,7 @@ static int send_ask(int s, uint16_t type, struct view body, int fd) {
     buf_put(&b, body);
     int result = buf_ok(&b) ? 0 : ERR_LIMIT;
     while (result == 0 && buf_len(&b) > 0) {
-        ssize_t n = send_some(s, buf_view(&b), fd);
+        ssize_t n = peer_send(s, buf_view(&b), &fd, fd >= 0, 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)

@@ -6,8 +6,10 @@
 #include "base/attach.h"
 #include "base/child.h"
 #include "base/log.h"
+#include "base/peer.h"
 #include "broker/broker_messages.h"
 #include "daemon/attach.h"
+#include "fuzz/require.h"
 
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -28,11 +30,6 @@ static struct sockaddr_un address = {.sun_family = AF_UNIX};
 static socklen_t address_size = sizeof(sa_family_t); /* the kernel chooses an abstract name */
 static int pool[5], lanes, audit;
 static bool idle, ready, broken;
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 /* ---- the parent ---- */
 
@@ -57,9 +54,9 @@ static int take_listener(void *ctx, struct channel *ch, struct message *m) {
     socklen_t size = sizeof listens;
     (void)ctx;
     (void)ch;
-    require(m->body.n == 1 && getsockopt(m->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0);
-    require(getsockopt(m->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0);
-    require(m->body.p[0] == WAY_UNREACHABLE ? type == SOCK_RAW
+    REQUIRE(m->body.n == 1 && getsockopt(m->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0);
+    REQUIRE(getsockopt(m->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0);
+    REQUIRE(m->body.p[0] == WAY_UNREACHABLE ? type == SOCK_RAW
             : m->body.p[0] == WAY_DNS_UDP   ? type == SOCK_DGRAM
                                             : type == SOCK_STREAM && listens);
     return 0;
@@ -146,8 +143,8 @@ static int make_text(void) {
     buf_init(&text, 1 << 20);
     limits_default(&b.limits);
     bundle_write(&b, &text);
-    require(write(fd, buf_view(&text).p, buf_len(&text)) == (ssize_t)buf_len(&text));
-    require(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0);
+    REQUIRE(write(fd, buf_view(&text).p, buf_len(&text)) == (ssize_t)buf_len(&text));
+    REQUIRE(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) == 0);
     buf_free(&text);
     return fd;
 }
@@ -155,8 +152,8 @@ static int make_text(void) {
 static int internet(int type, bool listens) {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
-    require(bind(fd, (struct sockaddr *)&at, sizeof at) == 0);
-    require(!listens || listen(fd, 1) == 0);
+    REQUIRE(bind(fd, (struct sockaddr *)&at, sizeof at) == 0);
+    REQUIRE(!listens || listen(fd, 1) == 0);
     return fd;
 }
 
@@ -167,18 +164,18 @@ static void make_pool(void) {
     pool[2] = open("/dev/null", O_RDONLY | O_CLOEXEC);
     pool[3] = internet(SOCK_STREAM, false);
     pool[4] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(bind(pool[4], (struct sockaddr *)&name, sizeof(sa_family_t)) == 0 &&
+    REQUIRE(bind(pool[4], (struct sockaddr *)&name, sizeof(sa_family_t)) == 0 &&
             listen(pool[4], 1) == 0);
 }
 
 static void listen_here(void) {
     int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
-    require(bind(listener, (struct sockaddr *)&address, address_size) == 0 &&
+    REQUIRE(bind(listener, (struct sockaddr *)&address, address_size) == 0 &&
             listen(listener, 16) == 0);
     address_size = sizeof address;
-    require(getsockname(listener, (struct sockaddr *)&address, &address_size) == 0);
+    REQUIRE(getsockname(listener, (struct sockaddr *)&address, &address_size) == 0);
     int high = fcntl(listener, F_DUPFD, 64);
-    require(dup2(high, LISTENER_FD) >= 0);
+    REQUIRE(dup2(high, LISTENER_FD) >= 0);
     close(high);
     if (listener != LISTENER_FD)
         close(listener);
@@ -202,27 +199,27 @@ static void start(void) {
     log_open("fuzz", LOG_FATAL);
     /* Whatever is opened first may not be where the role's descriptors are wanted. */
     for (int fd = PARENT_FD; fd <= LISTENER_FD; fd++)
-        require(open("/dev/null", O_RDONLY) >= 0);
+        REQUIRE(open("/dev/null", O_RDONLY) >= 0);
     loop = loop_new();
     listen_here();
-    require(channel_pair(fds) == 0 && channel_pair(to_broker) == 0);
-    require(dup2(fds[1], PARENT_FD) >= 0);
+    REQUIRE(channel_pair(fds) == 0 && channel_pair(to_broker) == 0);
+    REQUIRE(dup2(fds[1], PARENT_FD) >= 0);
     close(fds[1]);
     make_pool();
-    require(attach_new(loop, &args) != NULL);
+    REQUIRE(attach_new(loop, &args) != NULL);
     parent = channel_new(loop, fds[0], parent_rules, sizeof parent_rules / sizeof *parent_rules, 0,
                          on_closed, NULL);
     broker = channel_new(loop, to_broker[0], broker_rules,
                          sizeof broker_rules / sizeof *broker_rules, 0, on_closed, NULL);
-    require(parent && broker);
-    require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, records) == 0);
+    REQUIRE(parent && broker);
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, records) == 0);
     audit = records[0];
     send_peer(ROLE_BROKER, to_broker[1]);
     send_peer(ROLE_AUDIT, records[1]);
     channel_send_fd(parent, PARENT_GENERATION, 0, GENERATION, (struct view){NULL, 0}, make_text());
     channel_send(parent, PARENT_COMMIT, 0, GENERATION, (struct view){NULL, 0});
     while (!ready)
-        require(!broken && loop_turn(loop) == 0);
+        REQUIRE(!broken && loop_turn(loop) == 0);
 }
 
 /* Until nobody is left: the figures of each turn tell. */
@@ -232,38 +229,25 @@ static void settle(void) {
         while (recv(audit, record, sizeof record, 0) > 0)
             continue;
         channel_send(parent, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
-        require(!broken && loop_turn(loop) == 0);
+        REQUIRE(!broken && loop_turn(loop) == 0);
     }
-    require(lanes == 0);
+    REQUIRE(lanes == 0);
 }
 
 /* ---- the launcher ---- */
 
 static void send_packet(int to, struct view packet, size_t n, uint8_t first) {
-    union {
-        char bytes[CMSG_SPACE(FDS_MAX * sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {(void *)(uintptr_t)packet.p, packet.n};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
     int fds[FDS_MAX];
     for (size_t i = 0; i < n; i++)
         fds[i] = pool[(first + i) % (sizeof pool / sizeof *pool)];
-    if (n > 0) {
-        m.msg_control = control.bytes;
-        m.msg_controllen = CMSG_SPACE(n * sizeof *fds);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-        *c = (struct cmsghdr){CMSG_LEN(n * sizeof *fds), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(c), fds, n * sizeof *fds);
-    }
     /* What is refused is closed. */
-    (void)!sendmsg(to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)!peer_send(to, packet, fds, n, MSG_DONTWAIT);
 }
 
 static void some_turns(void) {
     for (int i = 0; i < 6; i++) {
         channel_send(parent, PARENT_STATUS_ASK, 1, 0, (struct view){NULL, 0});
-        require(!broken && loop_turn(loop) == 0);
+        REQUIRE(!broken && loop_turn(loop) == 0);
     }
 }
 
@@ -281,7 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     settle();
     int before = lowest_free();
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-    require(connect(fd, (struct sockaddr *)&address, address_size) == 0);
+    REQUIRE(connect(fd, (struct sockaddr *)&address, address_size) == 0);
     if (data[2] & 2) {
         /* Of Unix, so that it is not taken for one that nothing forces. */
         send_packet(fd, VIEW("\2\0\0\0\10worker-1\1\1"), 1, 4);
@@ -293,6 +277,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     close(fd);
     settle();
-    require(lowest_free() == before);
+    REQUIRE(lowest_free() == before);
     return 0;
 }

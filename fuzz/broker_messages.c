@@ -10,6 +10,7 @@
 #include "broker/issue.h"
 #include "broker/lend.h"
 #include "fuzz/folder.h"
+#include "fuzz/require.h"
 #include "policy/bundle.h"
 
 #include <openssl/pem.h>
@@ -40,11 +41,6 @@ static const char policy_text[] = "service demo-api {\n"
                                   "}\n"
                                   "sandbox worker { grant demo-api all; grant shown all }\n";
 
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void ignore_bad(void *ctx, uint32_t lane) {
     (void)ctx;
     (void)lane;
@@ -66,8 +62,8 @@ static void make_certificate(struct buf *pem, struct buf *key_pem) {
     X509_gmtime_adj(X509_getm_notBefore(x), -86400);
     X509_gmtime_adj(X509_getm_notAfter(x), 86400);
     X509_set_pubkey(x, key);
-    require(X509_sign(x, key, EVP_sha256()) > 0 && PEM_write_bio_X509(certificate, x) == 1);
-    require(PEM_write_bio_PKCS8PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) == 1);
+    REQUIRE(X509_sign(x, key, EVP_sha256()) > 0 && PEM_write_bio_X509(certificate, x) == 1);
+    REQUIRE(PEM_write_bio_PKCS8PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) == 1);
     put_text(certificate, pem);
     put_text(secret, key_pem);
     X509_free(x);
@@ -81,9 +77,9 @@ static void add_certificate(void) {
     buf_init_secret(&key, SECRET_MAX);
     buf_init_secret(&digits, SECRET_MAX);
     make_certificate(&pem, &key);
-    require(!certificate_read(buf_view(&pem), clock_wall() / 1000000000, &c) &&
+    REQUIRE(!certificate_read(buf_view(&pem), clock_wall() / 1000000000, &c) &&
             !certificate_key(&c, buf_view(&key), &digits));
-    require(vault_add_certificate(custody.vault, VIEW("us"), &c.told, buf_view(&c.chain),
+    REQUIRE(vault_add_certificate(custody.vault, VIEW("us"), &c.told, buf_view(&c.chain),
                                   buf_view(&digits), 1) == 0);
     certificate_free(&c);
     buf_free(&pem);
@@ -94,14 +90,14 @@ static void add_certificate(void) {
 static void open_vault(void) {
     static const uint8_t kek[SEAL_KEY_SIZE] = {1};
     folder_make();
-    require(vault_open(folder_path, kek, &custody.vault, custody.why) == 0);
-    require(vault_add(custody.vault, VIEW("demo"), VIEW(""), VIEW("0123456789abcdef"), 1) == 0);
+    REQUIRE(vault_open(folder_path, kek, &custody.vault, custody.why) == 0);
+    REQUIRE(vault_add(custody.vault, VIEW("demo"), VIEW(""), VIEW("0123456789abcdef"), 1) == 0);
     /* The seeds present the placeholder "p". */
     struct vault_placeholder p = {.credential = "demo",
                                   .secret_id = vault_inventory(custody.vault)->secrets[0].id};
     struct vault_sandbox s = {.name = "worker", .placeholders = &p, .n = 1};
     digest_sha256(VIEW("p"), p.fingerprint);
-    require(vault_put_sandbox(custody.vault, &s) == 0);
+    REQUIRE(vault_put_sandbox(custody.vault, &s) == 0);
     add_certificate();
 }
 
@@ -115,7 +111,7 @@ static void open_mandate(void) {
     bundle_put_lane(&lanes, &lane);
     b.lanes = buf_view(&lanes);
     bundle_write(&b, &text);
-    require(mandate_new(1, buf_view(&text), &custody.mandate) == 0);
+    REQUIRE(mandate_new(1, buf_view(&text), &custody.mandate) == 0);
     buf_free(&lanes);
     buf_free(&text);
 }
@@ -123,13 +119,13 @@ static void open_mandate(void) {
 static void start(void) {
     int fds[2];
     log_open("fuzz", LOG_FATAL);
-    require(openssl_memory_start() == 0 && secret_arena_open(2 << 20) == 0);
+    REQUIRE(openssl_memory_start() == 0 && secret_arena_open(2 << 20) == 0);
     loop = loop_new();
     open_vault();
     open_mandate();
     custody.journal = journal_new(loop);
-    require(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds) == 0);
-    require(journal_attach(custody.journal, fds[1]) == 0);
+    REQUIRE(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, fds) == 0);
+    REQUIRE(journal_attach(custody.journal, fds[1]) == 0);
     audit = fds[0];
     lender = lender_new(loop, &custody, ignore_bad, NULL);
 }
@@ -141,12 +137,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         start();
     if (size > INPUT_MAX)
         return 0;
-    require(channel_pair(fds) == 0);
-    require(lender_add(lender, 1, fds[1]) == 0);
-    require(write(fds[0], data, size) == (ssize_t)size);
+    REQUIRE(channel_pair(fds) == 0);
+    REQUIRE(lender_add(lender, 1, fds[1]) == 0);
+    REQUIRE(write(fds[0], data, size) == (ssize_t)size);
     shutdown(fds[0], SHUT_WR);
     while (lender_lanes(lender) > 0)
-        require(loop_turn(loop) == 0);
+        REQUIRE(loop_turn(loop) == 0);
     close(fds[0]);
     while (recv(audit, packet, sizeof packet, 0) > 0)
         ;

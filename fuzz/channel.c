@@ -4,6 +4,7 @@
  */
 #include "base/channel.h"
 #include "base/log.h"
+#include "base/peer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,25 +61,6 @@ static const struct channel_rule rules[] = {
     {4, CHANNEL_ONCE, 64, refuse, "refuse"},
 };
 
-static void send_some(int fd, struct view v, bool with_fd) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {(void *)(uintptr_t)v.p, v.n};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (with_fd) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    }
-    (void)!sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static struct loop *loop;
     struct end e = {NULL, 0};
@@ -96,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (int turn = 0; turn < 8 && e.ch; turn++) {
         size_t n = turn == 7 ? rest.n : step;
         if (rest.n > 0)
-            send_some(fds[1], view_head(rest, n), (data[0] & 2) != 0);
+            (void)!peer_send(fds[1], view_head(rest, n), &fds[1], (data[0] & 2) != 0, MSG_DONTWAIT);
         rest = view_skip(rest, n);
         event_base_loopexit(loop_base(loop), &(struct timeval){0, 0});
         if (loop_turn(loop) != 0)

@@ -7,6 +7,8 @@
 
 #include "base/child.h"
 #include "base/log.h"
+#include "base/peer.h"
+#include "fuzz/require.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,32 +17,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define REQUIRE(what)                                                                              \
-    do {                                                                                           \
-        if (!(what))                                                                               \
-            abort();                                                                               \
-    } while (0)
-
 #define NOTHING ((struct view){NULL, 0})
 
 /* ---- sending ---- */
 
 /* As much as the socket takes; fd: -1, or a descriptor to go along, which is closed here. */
 static inline void send_bytes_fd(int to, struct view v, int fd) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {(void *)(uintptr_t)v.p, v.n};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (fd >= 0) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = sizeof control.bytes;
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        *c = (struct cmsghdr){CMSG_LEN(sizeof fd), SOL_SOCKET, SCM_RIGHTS};
-        memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    }
-    (void)!sendmsg(to, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)!peer_send(to, v, &fd, fd >= 0, MSG_DONTWAIT);
     if (fd >= 0)
         close(fd);
 }

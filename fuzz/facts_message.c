@@ -5,15 +5,11 @@
  * Input: how many pointers were asked for, question or answer; then the message.
  */
 #include "egress/facts_message.h"
+#include "fuzz/require.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 static enum body_fault fault_of(const char *why) {
     int f = BODY_FAULTLESS;
@@ -29,11 +25,11 @@ static void try_answer(struct view message, size_t n_pointers) {
         return;
     const struct body_facts *c = facts_content(facts);
     for (size_t i = 0; i < c->n_values; i++)
-        require(c->values[i].pointer < n_pointers);
-    require(!c->unclear || (c->why && c->n_values == 0));
+        REQUIRE(c->values[i].pointer < n_pointers);
+    REQUIRE(!c->unclear || (c->why && c->n_values == 0));
     buf_init(&b, FACTS_MAX);
     facts_write(c, fault_of(c->why), &b);
-    require(buf_ok(&b) && buf_len(&b) == message.n);
+    REQUIRE(buf_ok(&b) && buf_len(&b) == message.n);
     buf_free(&b);
     facts_free(facts);
 }
@@ -46,7 +42,7 @@ static void try_question(struct view message) {
         return;
     buf_init(&b, FACTS_ASK_MAX);
     facts_ask_write(ask.source, &ask.wants, &b);
-    require(view_equal(buf_view(&b), message));
+    REQUIRE(view_equal(buf_view(&b), message));
     buf_free(&b);
     if (body_read_new(ask.source, &ask.wants, &r) == 0)
         body_read_free(r);

@@ -6,6 +6,7 @@
 #define FUZZ_FOLDER_H
 
 #include "base/file.h"
+#include "fuzz/require.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -13,14 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#ifndef REQUIRE
-#define REQUIRE(what)                                                                              \
-    do {                                                                                           \
-        if (!(what))                                                                               \
-            abort();                                                                               \
-    } while (0)
-#endif
 
 /* ---- the folder ---- */
 

@@ -5,17 +5,13 @@
  * Input: the document; what stands before a first NUL, if there is one, is the operation's name.
  */
 #include "policy/graphql.h"
+#include "fuzz/require.h"
 
 #include "base/utf8.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 static bool stands_in(struct view name, struct view document) {
     return name.n > 0 && name.p >= document.p && name.p + name.n <= document.p + document.n;
@@ -29,11 +25,11 @@ static void check_padded(struct view document, const struct view *operation,
     buf_put_str(&b, "\xef\xbb\xbf,#{\n");
     buf_put(&b, document);
     buf_put_str(&b, "\n ,");
-    require(graphql_read(buf_view(&b), operation, &g) == 0);
+    REQUIRE(graphql_read(buf_view(&b), operation, &g) == 0);
     struct graphql_facts again = graphql_facts(g);
-    require(again.kind == facts->kind && again.n_fields == facts->n_fields);
+    REQUIRE(again.kind == facts->kind && again.n_fields == facts->n_fields);
     for (size_t i = 0; i < again.n_fields; i++)
-        require(view_equal(again.fields[i], facts->fields[i]));
+        REQUIRE(view_equal(again.fields[i], facts->fields[i]));
     graphql_free(g);
     buf_free(&b);
 }
@@ -47,9 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!utf8_is_text(document) || graphql_read(document, named ? &operation : NULL, &g) != 0)
         return 0;
     struct graphql_facts facts = graphql_facts(g);
-    require(facts.known && facts.n_fields > 0);
+    REQUIRE(facts.known && facts.n_fields > 0);
     for (size_t i = 0; i < facts.n_fields; i++)
-        require(stands_in(facts.fields[i], document));
+        REQUIRE(stands_in(facts.fields[i], document));
     check_padded(document, named ? &operation : NULL, &facts);
     graphql_free(g);
     return 0;

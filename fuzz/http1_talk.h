@@ -6,15 +6,10 @@
 #ifndef FUZZ_HTTP1_TALK_H
 #define FUZZ_HTTP1_TALK_H
 
+#include "fuzz/require.h"
 #include "http/http1.h"
 
 #include <stdlib.h>
-
-#define REQUIRE(what)                                                                              \
-    do {                                                                                           \
-        if (!(what))                                                                               \
-            abort();                                                                               \
-    } while (0)
 
 struct talk {
     struct http1 *h;

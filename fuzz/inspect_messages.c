@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "egress/facts_message.h"
 #include "egress/inspect.h"
+#include "fuzz/require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +28,6 @@ struct world {
     bool lost;
 };
 
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
-
 static void on_lost(void *ctx, int why) {
     struct world *w = ctx;
     (void)why;
@@ -48,21 +44,21 @@ static int take(void *ctx, struct channel *ch, struct message *m) {
     struct world *w = ctx;
     struct reader r = reader_of(m->body);
     (void)ch;
-    require(m->id < IDS);
+    REQUIRE(m->id < IDS);
     struct body *b = &w->at[m->id];
     if (m->type == INSPECT_PLAIN || m->type == INSPECT_CLEAR) {
         b->answered += read_u32(&r);
-        require(!b->ended && b->answered <= b->sent);
+        REQUIRE(!b->ended && b->answered <= b->sent);
         return 0;
     }
     if (m->type == INSPECT_FOUND) {
         read_block(&r, 128);
-        require(read_block(&r, 128).n > 0 && read_done(&r));
+        REQUIRE(read_block(&r, 128).n > 0 && read_done(&r));
     }
     if (m->type == INSPECT_FACTS) {
         struct facts *facts;
-        require(facts_read(m->body, JSON_PATHS_MAX, &facts) == 0);
-        require(facts_content(facts)->size <= b->sent);
+        REQUIRE(facts_read(m->body, JSON_PATHS_MAX, &facts) == 0);
+        REQUIRE(facts_content(facts)->size <= b->sent);
         facts_free(facts);
     }
     b->ended = true;
@@ -88,7 +84,7 @@ static void on_nothing(evutil_socket_t fd, short what, void *ctx) {
 static void run(struct loop *l, struct event *now) {
     for (int i = 0; i < TURNS; i++) {
         event_active(now, EV_READ, 0);
-        require(loop_turn(l) == 0);
+        REQUIRE(loop_turn(l) == 0);
     }
 }
 
@@ -123,15 +119,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     limits.v[LIMIT_EXCHANGES] = 2;
     limits.v[LIMIT_INSPECT_RATIO] = 100;
     struct loop *l = loop_new();
-    require(l && channel_pair(fds) == 0);
+    REQUIRE(l && channel_pair(fds) == 0);
     struct event *now = event_new(loop_base(l), -1, EV_PERSIST, on_nothing, NULL);
     struct inspect *i = inspect_new(l, fds[0], &limits, on_lost, &w);
     struct channel *ch =
         channel_new(l, fds[1], rules, sizeof rules / sizeof *rules, 0, on_own_lost, &w);
-    require(now && i && ch);
+    REQUIRE(now && i && ch);
     send_all(&w, ch, view_of(data, size));
     run(l, now);
-    require(inspect_bodies(i) <= 6);
+    REQUIRE(inspect_bodies(i) <= 6);
     inspect_free(i);
     channel_free(ch);
     event_free(now);

@@ -5,6 +5,7 @@
  * Input: a byte of enum what, then the bytes.
  */
 #include "base/attach.h"
+#include "fuzz/require.h"
 #include "run/report.h"
 #include "run/talk.h"
 
@@ -26,18 +27,13 @@ enum what {
 
 enum { INPUT_MAX = 65536 };
 
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
-
 static void receive_answer(int fd) {
     struct attach_answer a;
     struct buf out;
     buf_init(&out, ATTACH_ANSWER_MAX);
     int result = attach_receive_answer(fd, &out, &a);
     if (result == 0)
-        require(a.err <= 0 && a.text.n + a.ca.n <= buf_len(&out));
+        REQUIRE(a.err <= 0 && a.text.n + a.ca.n <= buf_len(&out));
     buf_free(&out);
 }
 
@@ -45,7 +41,7 @@ static void receive_environment(int fd, size_t sent) {
     struct buf blocks;
     buf_init(&blocks, TALK_ENVIRONMENT_MAX);
     if (talk_receive_environment(fd, &blocks) == 0)
-        require(buf_len(&blocks) + sizeof(uint32_t) <= sent);
+        REQUIRE(buf_len(&blocks) + sizeof(uint32_t) <= sent);
     buf_free(&blocks);
 }
 
@@ -54,7 +50,7 @@ static void receive_report(int fd, size_t sent) {
     struct report_sum sum;
     buf_init(&report, REPORT_MAX);
     if (talk_receive_report(fd, &report) == 0) {
-        require(buf_len(&report) < sent);
+        REQUIRE(buf_len(&report) < sent);
         (void)!report_count(buf_view(&report), &sum);
     }
     buf_free(&report);
@@ -76,10 +72,10 @@ static void receive(enum what what, int fd, size_t sent) {
         receive_report(fd, sent);
         break;
     case TALK_STATUS:
-        require((talk_receive_status(fd, &status) == 0) == (sent >= sizeof status));
+        REQUIRE((talk_receive_status(fd, &status) == 0) == (sent >= sizeof status));
         break;
     default:
-        require(talk_receive_fd(fd) == -1);
+        REQUIRE(talk_receive_fd(fd) == -1);
     }
 }
 
@@ -89,8 +85,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     enum what what = (enum what)(data[0] % WHATS);
     bool packets = what == ATTACH_ANSWERED || what == ATTACH_ASKED || what == TALK_REPORT;
-    require(socketpair(AF_UNIX, packets ? SOCK_SEQPACKET : SOCK_STREAM, 0, fds) == 0);
-    require(send(fds[1], data + 1, size - 1, MSG_DONTWAIT) == (ssize_t)size - 1);
+    REQUIRE(socketpair(AF_UNIX, packets ? SOCK_SEQPACKET : SOCK_STREAM, 0, fds) == 0);
+    REQUIRE(send(fds[1], data + 1, size - 1, MSG_DONTWAIT) == (ssize_t)size - 1);
     close(fds[1]);
     receive(what, fds[0], size - 1);
     close(fds[0]);

@@ -11,17 +11,12 @@
 #include "broker/seal.h"
 #include "ca/mint.h"
 #include "cli/java_roots.h"
+#include "fuzz/require.h"
 #include "http/anchors.h"
 #include "http/tls.h"
 
 #include <openssl/pkcs12.h>
 #include <stdlib.h>
-
-#define REQUIRE(what)                                                                              \
-    do {                                                                                           \
-        if (!(what))                                                                               \
-            abort();                                                                               \
-    } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 const char *__asan_default_options(void);

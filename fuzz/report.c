@@ -1,16 +1,12 @@
 /* Any bytes as the report of a sandbox's probes: counted, told in a line, put as JSON. */
 #include "cli/json_scan.h"
 #include "daemon/attach_report.h"
+#include "fuzz/require.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok) {
-    if (!ok)
-        abort();
-}
 
 static size_t count_rows(struct view report) {
     struct buf json;
@@ -18,10 +14,10 @@ static size_t count_rows(struct view report) {
     size_t n = 0;
     buf_init(&json, CHILD_PROBED_MAX);
     attach_report_put(report, &json);
-    require(buf_ok(&json));
+    REQUIRE(buf_ok(&json));
     rest = json_elements(buf_view(&json));
     for (; json_element(&rest, &row); n++)
-        require(json_member(row, "verdict", &member) && json_member(row, "why", &member));
+        REQUIRE(json_member(row, "verdict", &member) && json_member(row, "why", &member));
     buf_free(&json);
     return n;
 }
@@ -33,11 +29,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size > REPORT_MAX)
         return 0;
     int result = report_count(report, &sum);
-    require(count_rows(report) == sum.tried && sum.contained + sum.escaped <= sum.tried);
-    require(report_is_tight(report) ==
+    REQUIRE(count_rows(report) == sum.tried && sum.contained + sum.escaped <= sum.tried);
+    REQUIRE(report_is_tight(report) ==
             (result == 0 && sum.tried > 0 && sum.contained == sum.tried));
     attach_report_tell(report, line);
     for (const char *c = line; *c; c++)
-        require(*c >= ' ' && *c != 0x7f);
+        REQUIRE(*c >= ' ' && *c != 0x7f);
     return 0;
 }

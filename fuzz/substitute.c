@@ -8,17 +8,13 @@
 #include "egress/substitute.h"
 #include "base/base64.h"
 #include "base/secret.h"
+#include "fuzz/require.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint8_t data_q[] = "q";
-
-static void require(bool holds) {
-    if (!holds)
-        abort();
-}
 
 struct request {
     struct fields fields;
@@ -44,10 +40,10 @@ static void check_plain(const struct material *m, struct view before, struct vie
     struct buf spelled;
     buf_init_secret(&spelled, SUBSTITUTE_MAX);
     substitute_spell(m->place, secret, &spelled);
-    require(after.n == at + buf_len(&spelled) + rest);
-    require(view_equal(view_head(after, at), view_head(before, at)));
-    require(view_equal(view_slice(after, at, after.n - rest), buf_view(&spelled)));
-    require(view_equal(view_skip(after, after.n - rest), view_skip(before, before.n - rest)));
+    REQUIRE(after.n == at + buf_len(&spelled) + rest);
+    REQUIRE(view_equal(view_head(after, at), view_head(before, at)));
+    REQUIRE(view_equal(view_slice(after, at, after.n - rest), buf_view(&spelled)));
+    REQUIRE(view_equal(view_skip(after, after.n - rest), view_skip(before, before.n - rest)));
     buf_free(&spelled);
 }
 
@@ -55,16 +51,16 @@ static void check_basic(const struct material *m, struct view after, struct view
     struct buf pair;
     buf_init(&pair, SUBSTITUTE_MAX);
     (void)view_cut(&after, ' ');
-    require(base64_decode(after, &pair) == 0);
+    REQUIRE(base64_decode(after, &pair) == 0);
     struct view password = buf_view(&pair), user = view_cut(&password, ':');
-    require(view_equal(m->place == PLACE_BASIC_USER ? user : password, secret));
+    REQUIRE(view_equal(m->place == PLACE_BASIC_USER ? user : password, secret));
     buf_free(&pair);
 }
 
 static void check_target(struct view before, struct view after) {
     static const char parts[] = "/?&=;# \r\n";
     for (size_t i = 0; i < sizeof parts; i++)
-        require(count(after, (uint8_t)parts[i]) <= count(before, (uint8_t)parts[i]));
+        REQUIRE(count(after, (uint8_t)parts[i]) <= count(before, (uint8_t)parts[i]));
 }
 
 static void check(const struct request *r, size_t i, struct view secret) {
@@ -74,12 +70,12 @@ static void check(const struct request *r, size_t i, struct view secret) {
     struct buf out;
     buf_init_secret(&out, SUBSTITUTE_MAX);
     if (substitute_request(&fields, &target, &r->materials, UINT32_C(1) << i, secret, &out) == 0) {
-        require(!m->malformed && !substitute_misfit(m->place, secret));
+        REQUIRE(!m->malformed && !substitute_misfit(m->place, secret));
         bool in_target = m->place == PLACE_QUERY || m->place == PLACE_PATH;
         size_t at = m->place == PLACE_COOKIE;
         struct view before = in_target ? r->target : r->fields.at[at].value;
         struct view after = in_target ? target : fields.at[at].value;
-        require(count(after, '\r') + count(after, '\n') + count(after, 0) == 0);
+        REQUIRE(count(after, '\r') + count(after, '\n') + count(after, 0) == 0);
         if (is_basic(m))
             check_basic(m, after, secret);
         else
@@ -106,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct target parsed;
     struct buf canonical;
     if (!open)
-        require(secret_arena_open((size_t)8 << 20) == 0);
+        REQUIRE(secret_arena_open((size_t)8 << 20) == 0);
     open = true;
     if (size < 3)
         return 0;
@@ -119,8 +115,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     r.fields.n = r.materials.n = r.materials.used = 0;
     r.materials.overflow = false;
-    require(fields_add(&r.fields, VIEW("authorization"), value) == 0);
-    require(fields_add(&r.fields, VIEW("cookie"), cookie) == 0);
+    REQUIRE(fields_add(&r.fields, VIEW("authorization"), value) == 0);
+    REQUIRE(fields_add(&r.fields, VIEW("cookie"), cookie) == 0);
     provenance_field(VIEW("authorization"), value, NULL, &r.materials);
     provenance_field(VIEW("cookie"), cookie, NULL, &r.materials);
     buf_init(&canonical, 64 * 1024);
@@ -130,6 +126,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < r.materials.n; i++)
         check(&r, i, secret);
     buf_free(&canonical);
-    require(secret_in_use() == 0);
+    REQUIRE(secret_in_use() == 0);
     return 0;
 }

@@ -3,6 +3,7 @@
 #ifdef EXEAT_HOSTILE
 
 #include "base/log.h"
+#include "base/peer.h"
 #include "egress/lane_messages.h"
 #include "proxy/say.h"
 
@@ -74,22 +75,7 @@ static void signal_parent(void) {
 }
 
 static void send_descriptor(void) {
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {{0}};
-    struct iovec iov = {"x", 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    int fd = LISTENER_FD;
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    report(sendmsg(LANE_FD, &msg, MSG_NOSIGNAL));
+    report(peer_send(LANE_FD, VIEW("x"), &(int){LISTENER_FD}, 1, 0));
 }
 
 /* ---- with a policy: lies to egress ---- */

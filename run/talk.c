@@ -1,6 +1,7 @@
 #include "run/talk.h"
 
 #include "base/file.h"
+#include "base/peer.h"
 #include "run/report.h"
 
 #include <errno.h>
@@ -15,18 +16,7 @@ union control {
 };
 
 int talk_send_fd(int s, int fd) {
-    union control control = {{0}};
-    struct iovec one = {(char[]){0}, 1};
-    struct msghdr m = {.msg_iov = &one,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof fd);
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-    return sendmsg(s, &m, MSG_NOSIGNAL) == 1 ? 0 : ERR_SYSTEM;
+    return peer_send(s, view_of("", 1), &fd, 1, 0) == 1 ? 0 : ERR_SYSTEM;
 }
 
 int talk_receive_fd(int s) {

@@ -7,6 +7,7 @@
 
 #include "base/attach.h"
 #include "base/patience.h"
+#include "base/peer.h"
 #include "daemon/attach_request.h"
 
 #include <errno.h>
@@ -77,24 +78,10 @@ static void a_request_that_does_not_fit_is_not_sent(void **state) {
 
 /* Sends raw bytes with n descriptors. */
 static void send_raw(int fd, struct view bytes, size_t n) {
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(64 * sizeof(int))];
-    } control;
-    struct iovec iov = {(void *)(uintptr_t)bytes.p, bytes.n};
-    struct msghdr m = {.msg_iov = &iov, .msg_iovlen = 1};
-    memset(&control, 0, sizeof control);
-    if (n > 0) {
-        int *at = (int *)(void *)CMSG_DATA(&control.header);
-        for (size_t i = 0; i < n; i++)
-            at[i] = fd;
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(n * sizeof(int));
-        m.msg_control = &control;
-        m.msg_controllen = CMSG_SPACE(n * sizeof(int));
-    }
-    assert_int_equal(sendmsg(fd, &m, 0), (ssize_t)bytes.n);
+    int fds[PEER_FDS_MAX];
+    for (size_t i = 0; i < n; i++)
+        fds[i] = fd;
+    assert_int_equal(peer_send(fd, bytes, fds, n, 0), (ssize_t)bytes.n);
 }
 
 static void a_malformed_request_is_refused_and_no_descriptor_stays(void **state) {

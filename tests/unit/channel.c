@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "base/channel.h"
+#include "base/peer.h"
 #include "base/secret.h"
 
 #include <errno.h>
@@ -165,22 +166,10 @@ static void put_message(struct buf *out, uint16_t type, uint16_t flags, uint32_t
 
 /* Sends bytes with n descriptors (all of them /dev/null) on the raw socket. */
 static void send_raw(struct end *e, struct view v, size_t n) {
-    char control[CMSG_SPACE(sizeof(int) * 32)] = {0};
     int fds[32];
-    struct iovec iov = {(void *)(uintptr_t)v.p, v.n};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (n > 0) {
-        msg.msg_control = control;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * n);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int) * n);
-        for (size_t i = 0; i < n; i++)
-            fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
-    }
-    assert_int_equal(sendmsg(e->raw, &msg, MSG_NOSIGNAL), v.n);
+    for (size_t i = 0; i < n; i++)
+        fds[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(peer_send(e->raw, v, fds, n, 0), v.n);
     for (size_t i = 0; i < n; i++)
         close(fds[i]);
 }

@@ -9,6 +9,7 @@
 #include "proxy/courier.h"
 
 #include "base/bytes.h"
+#include "base/peer.h"
 #include "base/role.h"
 #include "proxy/meant.h"
 
@@ -171,21 +172,8 @@ static void errors_that_the_kernel_keeps_do_not_wake_it_for_ever(void **state) {
 static void no_descriptor_and_no_address_of_the_proxys_is_taken(void **state) {
     struct world *w = *state;
     uint32_t cookie = htonl(asks(w, "one"));
-    union {
-        char bytes[CMSG_SPACE(sizeof(int))];
-        struct cmsghdr align;
-    } control = {.bytes = {0}};
-    struct iovec v = {&cookie, sizeof cookie};
-    struct msghdr m = {.msg_iov = &v,
-                       .msg_iovlen = 1,
-                       .msg_control = control.bytes,
-                       .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &w->other, sizeof(int));
-    assert_int_equal(sendmsg(w->listener.fd, &m, 0), sizeof cookie);
+    assert_int_equal(peer_send(w->listener.fd, view_of(&cookie, sizeof cookie), &w->other, 1, 0),
+                     sizeof cookie);
     /* An empty answer, from the socket that was asked. */
     gets(w, "");
     assert_false(comes(w->other, A_WHILE));

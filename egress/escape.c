@@ -7,7 +7,7 @@
 /* One escape: how long it is, and what it stands for. */
 struct unit {
     size_t n; /* 0: none */
-    uint8_t n_bytes, bytes[3];
+    uint8_t n_bytes, bytes[ESCAPE_BYTES_MAX];
 };
 
 static bool is_visible(uint8_t c) {

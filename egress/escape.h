@@ -25,6 +25,9 @@ size_t escape_undo(struct view text, uint8_t *out, bool *gone);
 /* Whether an escape begins in [from, to) of text. */
 bool escape_begins(struct view text, size_t from, size_t to);
 
-enum { ESCAPE_MAX = 11 }; /* bytes: "&#x" or "&#", digits and ";" */
+enum {
+    ESCAPE_MAX = 11,      /* bytes of one: "&#x", digits and ";" */
+    ESCAPE_BYTES_MAX = 3, /* that it stands for */
+};
 
 #endif

@@ -220,23 +220,27 @@ static bool next_seam(struct seams *s, size_t *place) {
     return true;
 }
 
-/* Runs that the layer before does not have hold bytes from both sides of a seam. */
+/*
+ * Runs that the layer before does not have hold a byte of what an escape stands for, before a seam, or bytes from both
+ * sides of where a fold was.
+ */
 static void look_at_seams(struct look *look, size_t before_n) {
     const struct guard_index *index = &look->set->index;
     struct seams s = {look->layer->gone, before_n, 0, 0};
     size_t place, from = 0, to = 0;
     while (next_seam(&s, &place)) {
-        if (to > 0 && place > to + 2 * index->reach) {
+        size_t begin = place > ESCAPE_BYTES_MAX ? place - ESCAPE_BYTES_MAX : 0;
+        if (to > 0 && begin > to + 2 * index->reach) {
             guard_index_scan_at(index, look->text, from, to, mark, look);
             to = 0;
         }
-        from = to > 0 ? from : place - (place > 0);
+        from = to > 0 ? from : begin;
         to = place + 1;
     }
     guard_index_scan_at(index, look->text, from, to, mark, look);
 }
 
-/* Escapes that were none before the last ones were undone hold what those stand for. */
+/* Escapes that were none before the last ones were undone hold a byte that one of those stands for; of several none is of an escape. */
 static bool has_nested(struct view text, size_t before_n) {
     struct seams s = {bench.layers[LAYER_ESCAPES].gone, before_n, 0, 0};
     size_t place;

@@ -120,31 +120,38 @@ static bool is_mounted(const char *path) {
            (st.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
+/* Whose it is can let himself write to it. */
+static bool may_be_changed(const char *folder) {
+    struct stat st;
+    return access(folder, W_OK) == 0 ||
+           (errno == EACCES && stat(folder, &st) == 0 && st.st_uid == geteuid());
+}
+
 int cover_pin(const char *path) {
     char at[PATH_MAX];
     snprintf(at, sizeof at, "%s", path);
-    bool movable = access("/", W_OK) == 0;
+    bool movable = may_be_changed("/");
     for (char *slash = strchr(at + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = 0;
         if (movable && !is_mounted(at) && mount(at, at, NULL, MS_BIND | MS_REC, NULL) != 0)
             return -1;
-        movable = access(at, W_OK) == 0;
+        movable = may_be_changed(at);
         *slash = '/';
     }
     return 0;
 }
 
-static bool is_in_writable_folder(const char *path) {
+static bool may_be_replaced(const char *path) {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    return access(folder, W_OK) == 0;
+    return may_be_changed(folder);
 }
 
 int cover_pin_link(const char *path) {
     if (cover_pin(path) != 0)
         return -1;
-    if (!is_in_writable_folder(path) || is_mounted(path))
+    if (!may_be_replaced(path) || is_mounted(path))
         return 0;
     int fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
     if (fd < 0)

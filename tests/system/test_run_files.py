@@ -213,6 +213,20 @@ def what_is_named_by_a_link_cannot_be_changed_by_way_of_the_link(scene):
     shutil.rmtree(scene.file("project"))
 
 
+def a_folder_that_its_owner_may_unlock_is_kept_as_one_that_he_may_write_to(scene):
+    """Whether another folder or a link is in it."""
+    outer = scene.make(scene.file("outer"))
+    policy = scene.own(shutil.copy(scene.policy, scene.make(outer + "/inner")))
+    os.symlink("inner/policy", outer + "/link")
+    os.chmod(outer, 0o555)
+    for name in (policy, outer + "/link"):
+        script = "chmod 755 %s; cd %s; rm %s || mv inner away || echo kept; chmod 555 ." % (outer, outer, name)
+        done = scene.raw([scene.exeat, "run", "--policy", name, "--sandbox", "a", "--", "sh", "-c", script])
+        assert done.stdout == b"kept\n" and done.stderr.count(b"busy") == 2, done
+    os.chmod(outer, 0o755)
+    shutil.rmtree(outer)
+
+
 def exeats_own_folder_is_hidden_whichever_variable_names_it(scene):
     """And may be a link, as those who keep such files elsewhere have it."""
     own, other = scene.make(scene.make(scene.home + "/.config") + "/exeat"), scene.make(scene.make(scene.file("xdg")) + "/elsewhere")

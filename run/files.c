@@ -111,22 +111,21 @@ static int cannot_hide(const char *path) {
     return run_say("%s cannot be hidden: %s", path, strerror(errno));
 }
 
-static int hide_folder(const char *path) {
-    return cover_pin(path) == 0 ? cover_folder(path, 0555) : -1;
-}
-
 /* The command, with a shorter way to it or more room, may reach it. */
 static bool is_there_all_the_same(int why) {
     return why == ENAMETOOLONG || why == EMFILE || why == ENFILE || why == ENOMEM;
 }
 
-/* What the user cannot reach is not there for the command either. */
+static int cover(const char *path, bool is_folder) {
+    return is_folder ? cover_folder(path, 0555) : mount("/dev/null", path, NULL, MS_BIND, NULL);
+}
+
+/* What the user cannot reach is not there for the command either. Nor does another thing get the name. */
 static int hide(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0)
         return is_there_all_the_same(errno) ? cannot_hide(path) : 0;
-    int result =
-        S_ISDIR(st.st_mode) ? hide_folder(path) : mount("/dev/null", path, NULL, MS_BIND, NULL);
+    int result = cover_pin(path) == 0 ? cover(path, S_ISDIR(st.st_mode)) : -1;
     /* It may have ended meanwhile. */
     return result == 0 || errno == ENOENT ? 0 : cannot_hide(path);
 }

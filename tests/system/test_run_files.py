@@ -227,6 +227,15 @@ def a_folder_that_its_owner_may_unlock_is_kept_as_one_that_he_may_write_to(scene
     shutil.rmtree(outer)
 
 
+def the_name_of_a_hidden_file_is_not_given_to_another_by_way_of_its_folder(scene):
+    outer = scene.make(scene.file("outer"))
+    secret = scene.write("outer/secret", "secret")
+    script = "mv %s %s.away || echo kept; cat %s" % (outer, outer, secret)
+    text = scene.output("sh", "-c", script, options=["--hide", secret])
+    shutil.rmtree(outer)
+    assert text == "kept\n", text
+
+
 def exeats_own_folder_is_hidden_whichever_variable_names_it(scene):
     """And may be a link, as those who keep such files elsewhere have it."""
     own, other = scene.make(scene.make(scene.home + "/.config") + "/exeat"), scene.make(scene.make(scene.file("xdg")) + "/elsewhere")

@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 import time
 
-from helpers import HOSTS, POLICY, SECRET, answer
+from helpers import HOSTS, POLICY, SECRET, answer, exists
 from place import Place, Skip, wait_for
 from run_scene import CONNECT, ORDINARY, PYTHON, Scene, children, directory_of, init_of, try_all
 
@@ -106,7 +106,9 @@ def who_ends_of_those_that_serve_the_command_is_told(scene):
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **scene.how()) as process:
             assert process.stdout.readline() == b"go\n"
             init = init_of(process)
-            os.kill(init if who == "init" else next(p for p in children(process.pid) if p != init), signal.SIGKILL)
+            victim = init if who == "init" else next(p for p in children(process.pid) if p != init)
+            os.kill(victim, signal.SIGKILL)
+            assert wait_for(lambda: not exists(victim))
             said = process.communicate(b"\n", timeout=20)[1]
         assert word in said and process.returncode == (125 if who == "init" else 0), (who, process.returncode, said)
         with open(log) as f:

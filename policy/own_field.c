@@ -9,48 +9,13 @@ enum { LETTERS_MAX = 40 };
 static const struct view removed[] = {
     LETTERS("proxyauthorization"),
     LETTERS("proxyconnection"),
-    LETTERS("forwarded"),
     LETTERS("via"),
-    LETTERS("xforwardedfor"),
-    LETTERS("xforwardedhost"),
-    LETTERS("xforwardedproto"),
-    LETTERS("xforwardedport"),
-    LETTERS("xforwardedserver"),
-    LETTERS("xforwardedprefix"),
-    LETTERS("xforwardedscheme"),
-    LETTERS("xforwardedssl"),
-    LETTERS("xforwardeduser"),
-    LETTERS("xforwardedemail"),
-    LETTERS("xforwardedgroups"),
-    LETTERS("xforwardedpreferredusername"),
-    LETTERS("xauthrequestuser"),
-    LETTERS("xauthrequestemail"),
-    LETTERS("xremoteuser"),
-    LETTERS("remoteuser"),
     LETTERS("xwebauthuser"),
-    LETTERS("xmsclientprincipal"),
-    LETTERS("xmsclientprincipalid"),
-    LETTERS("xmsclientprincipalname"),
-    LETTERS("xamznoidcdata"),
-    LETTERS("xamznoidcidentity"),
-    LETTERS("xgoogauthenticateduserid"),
-    LETTERS("xgoogauthenticateduseremail"),
-    LETTERS("cfaccessauthenticateduseremail"),
-    LETTERS("tailscaleuserlogin"),
     LETTERS("xscheme"),
     LETTERS("xurlscheme"),
     LETTERS("xsslclientverify"),
-    LETTERS("xforwarded"),
-    LETTERS("xforwardedby"),
-    LETTERS("xforwardedcontext"),
-    LETTERS("xforwardedclientcert"),
-    LETTERS("xforwardedfororiginal"),
-    LETTERS("xoriginalforwardedfor"),
     LETTERS("xforwardfor"),
     LETTERS("xforwarderfor"),
-    LETTERS("forwardedfor"),
-    LETTERS("forwardedhost"),
-    LETTERS("forwardedproto"),
     LETTERS("frontendhttps"),
     LETTERS("xenvoyexternaladdress"),
     LETTERS("xoriginalurl"),
@@ -59,14 +24,7 @@ static const struct view removed[] = {
     LETTERS("xoriginaluri"),
     LETTERS("xoriginalpath"),
     LETTERS("xoriginalmethod"),
-    LETTERS("xforwardeduri"),
-    LETTERS("xforwardedpath"),
-    LETTERS("xforwardedmethod"),
-    LETTERS("xenvoyoriginalpath"),
-    LETTERS("xenvoyoriginalhost"),
     LETTERS("xrewritepath"),
-    LETTERS("xmiddlewaresubrequest"),
-    LETTERS("xmiddlewarerewrite"),
     LETTERS("requesturi"),
     LETTERS("httpurl"),
     LETTERS("baseurl"),
@@ -79,22 +37,50 @@ static const struct view removed[] = {
     LETTERS("xhost"),
     LETTERS("requestrange"),
     LETTERS("xhttpmethod"),
-    LETTERS("xhttpmethodoverride"),
-    LETTERS("xmethodoverride"),
-    LETTERS("httpmethodoverride"),
-    LETTERS("methodoverride"),
     LETTERS("xrequestmethod"),
     LETTERS("xmethod"),
     LETTERS("httpmethod"),
     LETTERS("method"),
-    LETTERS("xhttphostoverride"),
-    LETTERS("xhttppathoverride"),
-    LETTERS("xpathoverride"),
     LETTERS("altused"),
     LETTERS("http2settings"),
     LETTERS("proxy"),
     LETTERS("earlydata"),
     LETTERS("expect"),
+};
+
+/* How the names begin under which relays, gateways and frameworks tell of the request that came to them, and of its user. */
+static const struct view beginnings[] = {
+    LETTERS("forwarded"),
+    LETTERS("xforwarded"),
+    LETTERS("xauthrequest"),
+    LETTERS("xmsclientprincipal"),
+    LETTERS("xamznoidc"),
+    LETTERS("xgoogauthenticateduser"),
+    LETTERS("cfaccessauthenticated"),
+    LETTERS("tailscaleuser"),
+    LETTERS("xenvoyoriginal"),
+    LETTERS("xmiddleware"),
+};
+
+/* How those end. */
+static const struct view ends[] = {
+    /* the address of who asks */
+    LETTERS("clientip"),
+    LETTERS("remoteip"),
+    LETTERS("realip"),
+    LETTERS("userip"),
+    LETTERS("trueip"),
+    LETTERS("originatingip"),
+    LETTERS("connectingip"),
+    LETTERS("connectingipv6"),
+    LETTERS("remoteaddr"),
+    LETTERS("forwardedfor"),
+    /* his name */
+    LETTERS("remoteuser"),
+    /* another request */
+    LETTERS("methodoverride"),
+    LETTERS("hostoverride"),
+    LETTERS("pathoverride"),
 };
 
 static const struct view kept[] = {
@@ -121,20 +107,12 @@ static const struct view kept[] = {
     LETTERS("secwebsocketkey"),
 };
 
-/* How the names end in which relays tell the address of who asks. */
-static const struct view addresses[] = {
-    LETTERS("clientip"),     LETTERS("remoteip"),       LETTERS("realip"),
-    LETTERS("userip"),       LETTERS("trueip"),         LETTERS("originatingip"),
-    LETTERS("connectingip"), LETTERS("connectingipv6"), LETTERS("remoteaddr"),
-};
-
 /* How the names end under which stores, WebDAV and gateways take another resource (SF-04). */
 static const struct view targets[] = {
     LETTERS("copysource"),  LETTERS("copyfrom"),       LETTERS("renamesource"),
     LETTERS("destination"), LETTERS("destinationurl"),
 };
 
-/* Asked for every field of every request: the length rules out nearly all names. */
 static bool is_one_of(struct view letters, const struct view *names, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (letters.n == names[i].n && view_equal(letters, names[i]))
@@ -151,9 +129,16 @@ static struct view letters_of(struct view name, uint8_t out[LETTERS_MAX]) {
     return view_of(out, n);
 }
 
-static bool ends_in_one_of(struct view letters, const struct view *ends, size_t n) {
+static bool begins_like_one_of(struct view letters, const struct view *names, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (view_ends(letters, ends[i]))
+        if (view_starts(letters, names[i]))
+            return true;
+    return false;
+}
+
+static bool ends_like_one_of(struct view letters, const struct view *names, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (view_ends(letters, names[i]))
             return true;
     return false;
 }
@@ -162,7 +147,8 @@ bool own_field_is_removed(struct view name) {
     uint8_t letters[LETTERS_MAX];
     struct view v = letters_of(name, letters);
     return is_one_of(v, removed, sizeof removed / sizeof *removed) ||
-           ends_in_one_of(v, addresses, sizeof addresses / sizeof *addresses);
+           begins_like_one_of(v, beginnings, sizeof beginnings / sizeof *beginnings) ||
+           ends_like_one_of(v, ends, sizeof ends / sizeof *ends);
 }
 
 bool own_field_is(struct view name) {
@@ -173,5 +159,5 @@ bool own_field_is(struct view name) {
 
 bool own_field_names_target(struct view name) {
     uint8_t letters[LETTERS_MAX];
-    return ends_in_one_of(letters_of(name, letters), targets, sizeof targets / sizeof *targets);
+    return ends_like_one_of(letters_of(name, letters), targets, sizeof targets / sizeof *targets);
 }

@@ -1,5 +1,6 @@
 #include "policy/path_trie.h"
 
+#include "policy/path_segment.h"
 #include "policy/rules.h"
 
 /* ---- hashes ---- */
@@ -29,14 +30,14 @@ static uint32_t hash_folded(uint32_t from, struct view v) {
 static uint32_t hash_decoded(uint32_t from, struct view v) {
     uint32_t hash = hash_start(from);
     while (v.n > 0)
-        hash = hash_byte(hash, to_lower(segment_decoded(&v)));
+        hash = hash_byte(hash, to_lower(path_segment_decoded(&v)));
     return hash;
 }
 
 /* Whether the first n decoded bytes of v, all of them where n is larger, are those of text. */
 static bool equal_decoded(struct view text, struct view v, size_t n) {
     for (; n > 0 && text.n > 0 && v.n > 0; n--)
-        if (to_lower(segment_decoded(&text)) != to_lower(segment_decoded(&v)))
+        if (to_lower(path_segment_decoded(&text)) != to_lower(path_segment_decoded(&v)))
             return false;
     return text.n == 0 && (n == 0 || v.n == 0);
 }
@@ -148,14 +149,14 @@ static void follow_stripped(struct walk *w, uint32_t from, struct view segment) 
     uint32_t hash = hash_start(from);
     struct view rest = segment;
     for (size_t n = 1; rest.n > 0; n++) {
-        hash = hash_byte(hash, to_lower(segment_decoded(&rest)));
-        if (segment_is_stripped(rest))
+        hash = hash_byte(hash, to_lower(path_segment_decoded(&rest)));
+        if (path_segment_is_stripped(rest))
             follow(w, from, hash, segment, n, false, true);
     }
 }
 
 static void follow_widely(struct walk *w, uint32_t from, struct view segment) {
-    struct view unpadded = segment_unpadded(segment);
+    struct view unpadded = path_segment_unpadded(segment);
     follow_stripped(w, from, segment);
     if (unpadded.n < segment.n)
         follow_stripped(w, from, unpadded);
@@ -167,7 +168,7 @@ static void step(struct walk *w, uint32_t from, struct view segment, bool widely
         enter(w, from);
     enter(w, node->one);
     enter(w, node->many);
-    if (node->number != 0 && segment_is_number(segment, widely))
+    if (node->number != 0 && path_segment_is_number(segment, widely))
         enter(w, node->number);
     if (!node->literals)
         return;

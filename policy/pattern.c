@@ -1,5 +1,7 @@
 #include "policy/pattern.h"
 
+#include "policy/path_segment.h"
+
 #include <string.h>
 
 /* ---- hosts ---- */
@@ -202,86 +204,22 @@ int path_pattern_parse(struct view text, bool templates, struct path_pattern *ou
     return err != 0 ? ERR_BAD : check_parts(out, why);
 }
 
-/* ---- what a segment means to a server that decodes it ---- */
-
-uint8_t segment_decoded(struct view *v) {
-    size_t n = 1;
-    uint8_t c = v->p[0];
-    int high = v->n > 2 ? hex_value(v->p[1]) : -1;
-    int low = v->n > 2 ? hex_value(v->p[2]) : -1;
-    if (c == '%' && high >= 0 && low >= 0) {
-        c = (uint8_t)(high << 4 | low);
-        n = 3;
-    }
-    *v = view_skip(*v, n);
-    return c;
-}
-
-/* White space of Unicode beyond ASCII, in UTF-8, which servers trim as well; 0: none stands there. */
-static size_t wide_blank(struct view v) {
-    static const char *const blanks[] = {
-        "\xc2\x85",     "\xc2\xa0",     "\xe1\x9a\x80", "\xe2\x80\x80", "\xe2\x80\x81",
-        "\xe2\x80\x82", "\xe2\x80\x83", "\xe2\x80\x84", "\xe2\x80\x85", "\xe2\x80\x86",
-        "\xe2\x80\x87", "\xe2\x80\x88", "\xe2\x80\x89", "\xe2\x80\x8a", "\xe2\x80\xa8",
-        "\xe2\x80\xa9", "\xe2\x80\xaf", "\xe2\x81\x9f", "\xe3\x80\x80", "\xef\xbb\xbf"};
-    uint8_t bytes[3];
-    size_t n = 0;
-    for (struct view rest = v; rest.n > 0 && n < sizeof bytes; n++)
-        bytes[n] = segment_decoded(&rest);
-    for (size_t i = 0; i < sizeof blanks / sizeof blanks[0]; i++)
-        if (view_starts(view_of(bytes, n), view_str(blanks[i])))
-            return strlen(blanks[i]);
-    return 0;
-}
-
-struct view segment_unpadded(struct view v) {
-    while (v.n > 0 && v.p[0] == '%') {
-        struct view rest = v;
-        size_t n = segment_decoded(&rest) == ' ' ? 1 : wide_blank(v);
-        if (n == 0)
-            return v;
-        for (; n > 0; n--)
-            (void)segment_decoded(&v);
-    }
-    return v;
-}
-
-bool segment_is_stripped(struct view tail) {
-    tail = segment_unpadded(tail);
-    if (tail.n == 0)
-        return true;
-    uint8_t c = segment_decoded(&tail);
-    return c == ';' || c == '.' || c == '?' || c == '#';
-}
-
-bool segment_is_number(struct view segment, bool widely) {
-    size_t n = 0;
-    if (widely)
-        segment = segment_unpadded(segment);
-    while (segment.n > 0 && (!widely || n == 0 || !segment_is_stripped(segment))) {
-        uint8_t c = widely ? segment_decoded(&segment) : segment.p[0];
-        if (!is_digit(c))
-            return false;
-        n++;
-        if (!widely)
-            segment = view_skip(segment, 1);
-    }
-    return n > 0;
-}
+/* ---- parts and segments ---- */
 
 /* Whether the segment is part, but for what servers strip behind it. */
 static bool begins_with_part(struct view part, struct view segment) {
     while (part.n > 0) {
         if (segment.n == 0 ||
-            to_lower(segment_decoded(&part)) != to_lower(segment_decoded(&segment)))
+            to_lower(path_segment_decoded(&part)) != to_lower(path_segment_decoded(&segment)))
             return false;
     }
-    return segment_is_stripped(segment);
+    return path_segment_is_stripped(segment);
 }
 
 /* Whether a server may take the segment for part. */
 static bool means_part(struct view part, struct view segment) {
-    return begins_with_part(part, segment) || begins_with_part(part, segment_unpadded(segment));
+    return begins_with_part(part, segment) ||
+           begins_with_part(part, path_segment_unpadded(segment));
 }
 
 bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct view part,
@@ -291,7 +229,7 @@ bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct v
     case PART_MANY:
         return true;
     case PART_NUMBER:
-        return segment_is_number(segment, widely);
+        return path_segment_is_number(segment, widely);
     case PART_LITERAL:
         break;
     }
@@ -352,9 +290,9 @@ static bool parts_meet(const struct parts *a, size_t i, const struct parts *b, s
         return fold ? view_equal_nocase(a->text[i], b->text[k])
                     : view_equal(a->text[i], b->text[k]);
     if (a->kind[i] == PART_LITERAL && b->kind[k] == PART_NUMBER)
-        return segment_is_number(a->text[i], false);
+        return path_segment_is_number(a->text[i], false);
     if (a->kind[i] == PART_NUMBER && b->kind[k] == PART_LITERAL)
-        return segment_is_number(b->text[k], false);
+        return path_segment_is_number(b->text[k], false);
     return true;
 }
 

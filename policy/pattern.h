@@ -85,18 +85,4 @@ bool path_pattern_ends(const struct path_pattern *p, const struct target *t, boo
 bool path_part_match(const struct path_pattern *p, enum part_kind kind, struct view part,
                      struct view segment, bool widely);
 
-/* ---- segments, as path_trie.c compares them ---- */
-
-/* Whether the segment is one or more digits; widely: may be taken for that. */
-bool segment_is_number(struct view segment, bool widely);
-/* The next byte, decoded. What is not "%XX" stands for itself. v is not empty. */
-uint8_t segment_decoded(struct view *v);
-/* Without blanks in front. */
-struct view segment_unpadded(struct view segment);
-/*
- * Whether servers are known to strip this from the end of a segment: nothing, parameters, a format, dots, blanks, and
- * what is a query or a fragment to who parses it once more ("%3F", "%23").
- */
-bool segment_is_stripped(struct view tail);
-
 #endif

@@ -1,5 +1,7 @@
 #include "policy/target.h"
 
+#include "policy/path_segment.h"
+
 #include <assert.h>
 
 static int refuse(const char **why, const char *text) {
@@ -193,21 +195,25 @@ static struct view segment_name(struct view segment) {
 
 /*
  * What servers read as a dot, a slash, a blank or the end of a name, once they have decoded, folded
- * (NFKC, code pages of Windows) or parsed it again.
+ * (NFKC, code pages of Windows) or parsed it again; besides the blanks of path_segment_unpadded.
  */
 static const struct reading {
     const char *text;
     char means;
 } readings[] = {
     {".", '.'},         {"%EF%BC%8E", '.'}, {"%EF%B9%92", '.'}, {"%E2%80%A4", '.'},
-    {"%E2%80%A5", '.'}, {"%E2%80%A6", '.'}, {"+", ' '},         {"%20", ' '},
-    {"%C2%A0", ' '},    {"%E3%80%80", ' '}, {"%2F", '/'},       {"%EF%BC%8F", '/'},
-    {"%EF%BC%BC", '/'}, {"%E2%81%84", '/'}, {"%E2%88%95", '/'}, {";", ';'},
-    {"%3B", ';'},       {"%3F", ';'},       {"%23", ';'},
+    {"%E2%80%A5", '.'}, {"%E2%80%A6", '.'}, {"+", ' '},         {"%2F", '/'},
+    {"%EF%BC%8F", '/'}, {"%EF%BC%BC", '/'}, {"%E2%81%84", '/'}, {"%E2%88%95", '/'},
+    {";", ';'},         {"%3B", ';'},       {"%3F", ';'},       {"%23", ';'},
 };
 
-/* The next of these; what is none of them is one byte that means 0. */
+/* The next of these, or all blanks that come next; what is none of them is one byte that means 0. */
 static char next_reading(struct view *rest) {
+    struct view unpadded = path_segment_unpadded(*rest);
+    if (unpadded.n < rest->n) {
+        *rest = unpadded;
+        return ' ';
+    }
     for (size_t i = 0; i < sizeof readings / sizeof *readings; i++) {
         struct view text = view_str(readings[i].text);
         if (view_starts(*rest, text)) {

@@ -81,6 +81,11 @@ static void pn_02_what_becomes_dots_is_refused(void **state) {
         "/a/.%20.",
         "/a/..+/b",
         "/a/..%C2%A0/b",
+        "/a/..%E2%80%83/b",
+        "/a/%E2%80%AF../b",
+        "/a/.%C2%85./b",
+        "/a/..%20%EF%BB%BF/b",
+        "/a/%E2%81%9F%EF%BC%8E%EF%BC%8E/b",
         "/a/..%3f/b",
         "/a/..%3Fx=/b",
         "/a/..%23/b",
@@ -95,6 +100,8 @@ static void pn_02_what_becomes_dots_is_refused(void **state) {
     (void)state;
     check_all_refused(cases, COUNT(cases));
     check_canonical("/a/%20", "/a/%20");
+    check_canonical("/a/%E2%80%83", "/a/%E2%80%83");
+    check_canonical("/a/x%E2%80%83..", "/a/x%E2%80%83..");
     check_canonical("/a/+", "/a/+");
     check_canonical("/a/%3Fx", "/a/%3Fx");
     check_canonical("/a/x..%20", "/a/x..%20");

@@ -1,6 +1,7 @@
 #include "policy/judge_material.h"
 
 #include "policy/credential_name.h"
+#include "policy/key_form.h"
 #include "policy/rules.h"
 
 static bool is_basic(const struct credential_place *place) {
@@ -34,12 +35,13 @@ bool material_stands_in(const struct material *m, const struct credential_place 
     }
 }
 
-/* Beside a credential in one half of Basic the other half is only text. */
+/* Beside a credential in one half of Basic the other half is only text, unless it is somebody's key: APIs take it in either. */
 static bool is_other_half(const struct credential *c, const struct material *m) {
+    struct view key;
     return c && is_basic(&c->place) && m->place != c->place.place &&
            (m->place == PLACE_BASIC_USER || m->place == PLACE_BASIC_PASSWORD) &&
            view_equal_nocase(m->name, c->place.name) && m->origin == ORIGIN_FOREIGN &&
-           !m->malformed;
+           !m->malformed && !key_form_inside(m->token, &key);
 }
 
 /* Whether the service reads a credential from this cookie: accepting others must not open it. */

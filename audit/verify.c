@@ -1,20 +1,29 @@
 #include "audit/verify.h"
 
 #include "audit/line.h"
+#include "audit/log_file.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ATTEMPTS = 3 };
+enum { ATTEMPTS = 3, HEADS_MAX = 2 };
+
+/* A head whose record must be in the log. */
+struct wanted {
+    const struct chain_head *head;
+    const char *name;
+    bool exported; /* its record cannot have gone with the oldest files */
+    bool seen;
+};
 
 struct verify {
     const struct chain_keys *keys;
-    const struct chain_head *head;
+    struct wanted wanted[HEADS_MAX];
+    size_t n_wanted;
     struct chain chain;
     bool begun;
-    bool head_seen;
     bool signs;      /* the trail that is read has a signed head */
     uint64_t behind; /* records of it behind its last one */
     bool copied;     /* one file that is not in its place */
@@ -68,6 +77,35 @@ static bool check_signature(struct verify *v, const struct chain_head *h, const 
     return result == 0;
 }
 
+static void want(struct verify *v, const struct chain_head *h, const char *name, bool exported) {
+    if (check_signature(v, h, name))
+        v->wanted[v->n_wanted++] = (struct wanted){h, name, exported, false};
+}
+
+static bool is_wanted(const struct verify *v, uint64_t seq) {
+    for (size_t i = 0; i < v->n_wanted; i++)
+        if (v->wanted[i].head->seq == seq)
+            return true;
+    return false;
+}
+
+static bool check_wanted(struct verify *v, const struct chain_line *line) {
+    for (size_t i = 0; i < v->n_wanted; i++) {
+        struct wanted *w = &v->wanted[i];
+        if (w->head->seq != line->seq)
+            continue;
+        w->seen = true;
+        if (memcmp(line->hash, w->head->hash, DIGEST_SIZE) == 0)
+            continue;
+        find(v, line->seq,
+             "record %llu is not the one that %s names: "
+             "the log was written anew from there or from before",
+             (unsigned long long)line->seq, w->name);
+        return false;
+    }
+    return true;
+}
+
 static bool check_line(struct verify *v, const struct chain_line *line, bool first_of_file) {
     struct chain_head h;
     if (first_of_file && !view_equal(line->kind, VIEW("segment"))) {
@@ -75,16 +113,8 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
              (unsigned long long)line->seq);
         return false;
     }
-    if (v->head && line->seq == v->head->seq) {
-        v->head_seen = true;
-        if (memcmp(line->hash, v->head->hash, DIGEST_SIZE) != 0) {
-            find(v, line->seq,
-                 "record %llu is not the one that the exported head names: "
-                 "the log was written anew from there or from before",
-                 (unsigned long long)line->seq);
-            return false;
-        }
-    }
+    if (!check_wanted(v, line))
+        return false;
     if (!view_equal(line->kind, VIEW("head")))
         return true;
     v->report->heads++;
@@ -106,7 +136,7 @@ static bool check_line(struct verify *v, const struct chain_line *line, bool fir
 static void count_behind(struct verify *v, const struct chain_line *line) {
     v->behind++;
     v->report->behind++;
-    if (view_equal(line->kind, VIEW("head")) || (v->head && line->seq == v->head->seq)) {
+    if (view_equal(line->kind, VIEW("head")) || is_wanted(v, line->seq)) {
         v->report->behind -= v->behind;
         v->behind = 0;
     }
@@ -139,7 +169,7 @@ static void check_signed(struct verify *v) {
 
 /* Behind the end of one trail, where nothing but a whole one can follow. */
 static bool begins_another(const struct verify *v, struct view text) {
-    return v->copied && !v->head && view_equal(value_of(text, "kind"), VIEW("segment")) &&
+    return v->copied && v->n_wanted == 0 && view_equal(value_of(text, "kind"), VIEW("segment")) &&
            view_equal(value_of(text, "seq"), VIEW("1"));
 }
 
@@ -215,20 +245,17 @@ static int check_file(struct verify *v, int dir, const char *path, const struct 
 
 /* ---- the whole ---- */
 
-static void check_head(struct verify *v) {
-    const struct chain_head *h = v->head;
+static void check_head(struct verify *v, const struct wanted *w) {
     const struct verify_report *r = v->report;
-    if (!h || v->head_seen || !r->good)
+    if (w->seen || !r->good)
         return;
-    if (h->seq > v->chain.seq)
-        find(
-            v, r->last + 1,
-            "the log ends at record %llu, but the exported head is of record %llu: its end was cut",
-            (unsigned long long)r->last, (unsigned long long)h->seq);
-    else
-        find(v, h->seq,
-             "the exported head is of record %llu, older than the oldest file (from %llu)",
-             (unsigned long long)h->seq, (unsigned long long)r->first);
+    if (w->head->seq > v->chain.seq)
+        find(v, r->last + 1,
+             "the log ends at record %llu, but %s is of record %llu: its end was cut",
+             (unsigned long long)r->last, w->name, (unsigned long long)w->head->seq);
+    else if (w->exported)
+        find(v, w->head->seq, "%s is of record %llu, older than the oldest file (from %llu)",
+             w->name, (unsigned long long)w->head->seq, (unsigned long long)r->first);
 }
 
 static int check_files(struct verify *v, int dir, const struct segment_list *list) {
@@ -250,7 +277,24 @@ static void conclude(struct verify *v) {
     if (!v->keys && !v->copied)
         find(v, 0, "sign.pub is missing or no public key: heads cannot be checked");
     check_signed(v);
-    check_head(v);
+    for (size_t i = 0; i < v->n_wanted; i++)
+        check_head(v, &v->wanted[i]);
+}
+
+/* The newest head, read before the log is: what it covers was on the disk when it was signed. */
+static int read_newest(int dir, struct verify *v, struct chain_head *out) {
+    struct buf text;
+    buf_init(&text, 2 * HEAD_JSON_MAX);
+    int result = log_file_read(dir, "head.json", HEAD_JSON_MAX, &text);
+    bool is_there = result != ERR_MISSING;
+    if (result == 0)
+        result = chain_head_read(buf_view(&text), out);
+    buf_free(&text);
+    if (result == 0)
+        want(v, out, "head.json", false);
+    else if (is_there && result != ERR_SYSTEM)
+        find(v, 0, "head.json is no signed head");
+    return result == ERR_SYSTEM ? result : 0;
 }
 
 /* Tells two states of the directory apart: a rotation adds a file and may remove another. */
@@ -265,15 +309,18 @@ static struct shape shape_of(const struct segment_list *l) {
 
 static int attempt(int dir, const struct chain_keys *keys, const struct chain_head *head,
                    struct verify_report *out, struct shape *shape) {
-    struct verify v = {.keys = keys, .head = head, .report = out};
+    struct verify v = {.keys = keys, .report = out};
+    struct chain_head newest;
     struct segment_list list;
     *out = (struct verify_report){.good = true};
-    int result = segment_list_read(dir, &list);
+    if (head)
+        want(&v, head, "the exported head", true);
+    int result = read_newest(dir, &v, &newest);
+    if (result == 0)
+        result = segment_list_read(dir, &list);
     if (result != 0)
         return result;
     *shape = shape_of(&list);
-    if (head)
-        check_signature(&v, head, "the exported head");
     result = check_files(&v, dir, &list);
     segment_list_free(&list);
     if (result == 0)
@@ -301,14 +348,14 @@ int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *
 
 int verify_file(const char *path, const struct chain_keys *keys, const struct chain_head *head,
                 struct verify_report *out) {
-    struct verify v = {.keys = keys, .head = head, .copied = true, .report = out};
+    struct verify v = {.keys = keys, .copied = true, .report = out};
     struct segment_name name = {.first = UINT64_MAX};
     const char *slash = strrchr(path, '/');
     bool go_on;
     snprintf(name.text, sizeof name.text, "%s", slash ? slash + 1 : path);
     *out = (struct verify_report){.good = true};
     if (head)
-        check_signature(&v, head, "the exported head");
+        want(&v, head, "the exported head", true);
     int result = check_file(&v, AT_FDCWD, path, &name, &go_on);
     if (result == 0)
         conclude(&v);

@@ -3,9 +3,9 @@
  * only; the log may be written meanwhile.
  *
  * By itself it finds every record that was changed, taken out, repeated or moved, every signed head
- * that does not fit, and what audit found at a start (head_mismatch). A log that was cut at its end,
- * or written anew by somebody who has the signing key, it finds only with a head that was exported
- * before.
+ * that does not fit, and what audit found at a start (head_mismatch). A log that was cut at its end it finds by
+ * head.json, if that lies beside it and was not put back as well; one that was written anew by somebody who has the
+ * signing key only with a head that was exported before.
  */
 #ifndef AUDIT_VERIFY_H
 #define AUDIT_VERIFY_H

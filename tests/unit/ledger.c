@@ -410,10 +410,14 @@ static void au_04_an_exported_head_shows_a_cut_end_and_a_log_written_anew(void *
     assert_int_equal(r.heads, 1);
     assert_int_equal(r.last, h.seq + 1);
 
-    /* cut at a line's end: good by itself, not with the head */
+    /* cut at a line's end: good by itself, not with a head, be it the one that lies beside it */
     int fd = openat(p->dir, SEGMENT_CURRENT, O_RDWR);
     assert_int_equal(ftruncate(fd, st.st_size), 0);
     close(fd);
+    r = verified(p->dir, NULL);
+    assert_false(r.good);
+    assert_non_null(strstr(r.text, "but head.json is of record"));
+    assert_int_equal(unlinkat(p->dir, "head.json", 0), 0);
     assert_true(verified(p->dir, NULL).good);
     r = verified(p->dir, &h);
     assert_false(r.good);

@@ -156,7 +156,8 @@ static void print_where(FILE *out, const struct row *r) {
 }
 
 static void print_event(FILE *out, const struct row *r) {
-    static const char *const names[] = {"producer", "host", "detail", "principal", "unenforced"};
+    static const char *const names[] = {"producer", "credential", "host",
+                                        "detail",   "principal",  "unenforced"};
     fprintf(out, "%.*s", VIEW_ARG(value_of_row(r, "event")));
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct view v = value_of_row(r, names[i]);

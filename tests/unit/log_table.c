@@ -148,6 +148,25 @@ static void a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions(voi
     end(&p);
 }
 
+static void an_event_names_the_credential_it_is_about(void **state) {
+    static const char added[] = T(1) ",\"kind\":\"event\",\"event\":\"secret_added\",\"detail\":"
+                                     "\"vault state 1\",\"credential\":\"demo-key\"}";
+    static const char lease[] = T(2) ",\"kind\":\"event\",\"event\":\"lease\",\"sandbox\":\"one\","
+                                     "\"host\":\"api.test\",\"credential\":\"demo-key\"}";
+    struct printed p;
+    (void)state;
+    begin(&p, NULL, false, false);
+    put(&p, added, 0);
+    put(&p, lease, 0);
+    log_table_end(p.table);
+    fflush(p.out);
+    must_follow(p.text,
+                (const char *const[]){"secret_added  credential: demo-key  detail: vault state 1\n",
+                                      "lease  credential: demo-key  host: api.test\n"},
+                2);
+    end(&p);
+}
+
 static void a_decision_without_an_outcome_is_open(void **state) {
     (void)state;
     static const char *const parts[] = {"allow", "GET", "open", "api.example.com/v1/items\n"};
@@ -456,6 +475,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decision_and_its_outcome_are_one_row_in_the_order_of_decisions),
         cmocka_unit_test(what_nothing_forced_is_shown),
+        cmocka_unit_test(an_event_names_the_credential_it_is_about),
         cmocka_unit_test(a_decision_without_an_outcome_is_open),
         cmocka_unit_test(following_shows_what_is_complete_at_once_and_the_rest_after_two_seconds),
         cmocka_unit_test(filters_choose_rows),

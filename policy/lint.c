@@ -114,15 +114,6 @@ static bool has_size(const struct rule *r) {
     return r->service->body_limit != UINT64_MAX;
 }
 
-static void look_for_long_bodies(const struct linter *l, const struct rule *r) {
-    uint64_t reading =
-        method_bit(VIEW("GET")) | method_bit(VIEW("HEAD")) | method_bit(VIEW("OPTIONS"));
-    if ((r->methods & ~reading) != 0 && !r->fetches && !has_size(r))
-        find(l, "no-body-limit", r->at,
-             "add 'limit body SIZE' to the service, or '{ body at most SIZE }' to the line",
-             "a body of any size may leave by this line");
-}
-
 /* ---- what nobody tries ---- */
 
 static bool reaches(const struct expectation *e, const struct service *s) {
@@ -154,6 +145,29 @@ static bool is_granted(const struct policy *p, const struct operation *o) {
         if (bit_is_set(p->globs[i]->rights.operations, o->index))
             return true;
     return false;
+}
+
+/* One finding for all lines of a service, since one limit of the service mends all; lines that nobody may use let nothing leave. */
+static void look_for_long_bodies(const struct linter *l, const struct service *s) {
+    uint64_t reading =
+        method_bit(VIEW("GET")) | method_bit(VIEW("HEAD")) | method_bit(VIEW("OPTIONS"));
+    const struct rule *first = NULL;
+    char more[64] = "";
+    size_t n = 0;
+    for (const struct operation *o = s->operations; o; o = o->next)
+        for (const struct rule *r = o->rules; r; r = r->next) {
+            if ((r->methods & ~reading) == 0 || r->fetches || has_size(r) ||
+                (l->p->sandboxes && !is_granted(l->p, o)))
+                continue;
+            first = first ? first : r;
+            n++;
+        }
+    if (n > 1)
+        snprintf(more, sizeof more, ", and by %zu more of the service", n - 1);
+    if (first)
+        find(l, "no-body-limit", first->at,
+             "add 'limit body SIZE' to the service, or '{ body at most SIZE }' to the line",
+             "a body of any size may leave by this line%s", more);
 }
 
 /* A file of services only is there for others, which need not use all of it. */
@@ -194,9 +208,10 @@ void policy_lint(const struct policy *p, uint64_t now,
             for (const struct rule *r = o->rules; r && s->tls != SERVICE_SPLICE; r = r->next) {
                 look_for_dead_rules(&l, r);
                 look_for_wide_rules(&l, r);
-                look_for_long_bodies(&l, r);
             }
         }
+        if (s->tls != SERVICE_SPLICE)
+            look_for_long_bodies(&l, s);
         if (!is_expected(&l, s))
             find(&l, "no-expectation", s->at,
                  "add 'expect allow' and 'expect deny' lines to the service",

@@ -203,6 +203,16 @@ def lint_finds_each_kind_with_its_place_and_remedy(place):
 
 
 @test
+def lint_tells_of_bodies_without_a_limit_once_a_service_and_where_they_can_leave(place):
+    many = TIDY.replace("    limit body 64K\n", "").replace("POST /v1/items }", "POST /v1/items; PUT DELETE /v1/items/{n}/x; PATCH /v1/items/{n}/y }")
+    assert findings(place, many) == [("no-body-limit", 5)]
+    assert "by this line, and by 2 more of the service\n" in place.policy("lint", "p")[1]
+    place.write("inner", many.split("sandbox")[0])
+    assert findings(place, "include inner\nsandbox worker-1 { grant demo-api read }\n") == []
+    assert place.policy("lint", "inner")[0] == NO
+
+
+@test
 def lint_tells_the_place_and_the_remedy_in_text(place):
     place.write("p", TIDY.replace("    expect allow GET /v1/items/7\n", ""))
     assert place.policy("lint", "p") == (NO, "p:1:9: no-expectation: the service 'demo-api' has no expectation\n"

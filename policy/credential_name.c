@@ -40,9 +40,13 @@ static const struct row rows[] = {
     {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("pagetoken")},
     {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("nexttoken")},
     {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("synctoken")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("paginationtoken")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("skiptoken")},
+    {ANYWHERE, END, CREDENTIAL_NONE, LETTERS("deltatoken")},
     {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clienttoken")},
     {QUERY | BODY, WHOLE, CREDENTIAL_NONE, LETTERS("clientrequesttoken")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("xatlassiantoken")},
+    {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("locktoken")}, /* WebDAV's (RFC 4918 10.5) */
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("mcpsessionid")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("npmsession")},
     {HEADER, WHOLE, CREDENTIAL_NONE, LETTERS("kubectlsession")},

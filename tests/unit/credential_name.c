@@ -74,6 +74,7 @@ static void ordinary_fields_are_none(void **state) {
         "Idempotency-Key",
         "X-CSRF-Token",
         "X-CSRF-Token-1",
+        "Lock-Token",
         "If-Match",
         "If-None-Match",
         "If-Modified-Since",
@@ -155,6 +156,9 @@ static void pv_02_parameters(void **state) {
         "api_key_id",
         "key1",
         "page_token[x]",
+        "pagination_token",
+        "$skiptoken",
+        "$deltatoken",
         "sign_in",
         "sort_key",
         "projectKey",
@@ -175,7 +179,7 @@ static void pv_05_body_names_are_cut_at_an_index(void **state) {
         "password[0]", "session[id]", "dsn",         "write_key",
     };
     static const char *const others[] = {
-        "key[x]", "messages[0][content]", "x[key]", "token0", "token1", "sign",
+        "key[x]", "messages[0][content]", "x[key]", "token0", "token1", "sign", "PaginationToken",
     };
     (void)state;
     check(credential_name_in_body, credentials, COUNT(credentials), true);

@@ -238,7 +238,8 @@ static int take_head(struct exchange *ex) {
 static int take_body(struct exchange *ex, struct view piece, bool last) {
     uint64_t most = ex->generation->limits.v[LIMIT_ANSWER_BODY];
     ex->deadline = loop_now(ex->lane->loop) + ex->generation->limits.v[LIMIT_BODY_STALL] * SECOND;
-    if (most && ex->answer_bytes + piece.n > most) {
+    ex->answer_taken += piece.n;
+    if (most && ex->answer_taken > most) {
         exchange_refuse(ex, REASON_ANSWER_TOO_LARGE, (struct view){NULL, 0});
         return ERR_CLOSED;
     }

@@ -104,6 +104,7 @@ struct exchange {
     struct inspection *decoding; /* of the answer's body, or NULL */
     int64_t credit,
         window; /* bytes proxy can still take (less than 0: what the guard held came on top); at first */
+    uint64_t answer_taken; /* bytes of its body as the upstream sent them */
     uint64_t answer_bytes, masked;
     uint16_t status; /* of the final answer; 0 before its head */
     bool answer_ended, paused, decoded_all, reusable;

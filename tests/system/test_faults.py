@@ -99,6 +99,32 @@ def rx_many_large_answers_at_once_arrive_whole(place):
     same_processes(place, before)
 
 
+def rx_06_an_answer_is_as_long_as_its_limit_in_any_pieces(_):
+    """What the guard holds back counts, and of what is coded the plain bytes and the coded ones each by themselves."""
+    most = 100
+
+    def chunks(body, size):
+        return b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + size]), body[i:i + size]) for i in range(0, len(body), size))
+
+    def in_chunks(size):
+        def script(length, stream):
+            stream.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(b"x" * length, size) + b"0\r\n\r\n")
+        return script
+
+    def coded(length, stream):
+        body = gzip.compress(b"x" * length)
+        for part in (GZIP + chunks(body[:-8], most), chunks(body[-8:], most) + b"0\r\n\r\n"):
+            stream.sendall(part)
+            time.sleep(0.1)
+    with small_place(config="limit answer-body %d\n" % most) as place:
+        for send in (in_chunks(1), in_chunks(30), in_chunks(2 * most), coded):
+            for length in (most - 1, most, most + 1):
+                place.upstream.script = lambda r, s, send=send, length=length: send(length, s) or b""
+                got = ask(place)
+                whole = got.body.endswith(b"0\r\n\r\n") and got.body.count(b"x") == length
+                assert whole == (length <= most), (length, got)
+
+
 def rx_chunk_lines_and_trailers_do_not_wait_for_credit(_):
     with small_place(config="limit window 32768\n") as place:
         for size, tail in ((32765, b""), (32268, b"X-T: " + b"t" * 3000 + b"\r\n"), (65530, b"")):
@@ -224,6 +250,7 @@ TESTS = [rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret,
          p10_a_process_that_says_nothing_has_no_veto]
 # Each in a place of its own.
 ALONE = [p10_a_body_that_inspect_does_not_look_at_does_not_leave,
+         rx_06_an_answer_is_as_long_as_its_limit_in_any_pieces,
          rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
          rx_chunk_lines_and_trailers_do_not_wait_for_credit,
          fourteen_lanes_come_up,

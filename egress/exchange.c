@@ -587,32 +587,11 @@ void exchange_not_lent(struct exchange *ex, enum reason why) {
     exchange_refuse(ex, why, (struct view){NULL, 0});
 }
 
-/* Nothing was asked yet: only session tickets may come. */
-static void spoke_too_early(struct exchange *ex) {
-    struct upstream *u = ex->upstream;
-    uint8_t byte;
-    size_t n = 0;
-    enum tls_result result = upstream_read(u, &byte, 1, &n);
-    if (result == TLS_WANT_READ)
-        return;
-    if (result == TLS_NO_MEMORY) {
-        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
-        return;
-    }
-    if (!u->reused) {
-        exchange_refuse(ex, REASON_UPSTREAM_CLOSED,
-                        VIEW("the upstream spoke or ended before it was asked"));
-        return;
-    }
-    /* A pooled connection that was closed meanwhile. */
-    exchange_restart(ex, true);
-}
-
 void exchange_readable(struct exchange *ex) {
     if (ex->state == EXCHANGE_RELAYING)
         answer_pump(ex);
     else
-        spoke_too_early(ex);
+        (void)send_finds_silence(ex);
 }
 
 void exchange_writable(struct exchange *ex) {

@@ -43,6 +43,28 @@ bool send_retry(struct exchange *ex) {
     return true;
 }
 
+static void refuse_speech(struct exchange *ex, enum tls_result how) {
+    const char *why = how == TLS_FAILED ? tls_error(ex->upstream->tls)
+                                        : "the upstream spoke or ended before it was asked";
+    if (how == TLS_NO_MEMORY)
+        exchange_refuse(ex, REASON_TOO_MANY, VIEW("memory"));
+    else
+        exchange_refuse(ex, REASON_UPSTREAM_CLOSED, view_str(why));
+}
+
+bool send_finds_silence(struct exchange *ex) {
+    uint8_t byte;
+    size_t n = 0;
+    enum tls_result result = upstream_read(ex->upstream, &byte, 1, &n);
+    if (result == TLS_WANT_READ)
+        return true;
+    if (ex->upstream->reused && result != TLS_NO_MEMORY)
+        exchange_restart(ex, true);
+    else
+        refuse_speech(ex, result);
+    return false;
+}
+
 /* ---- the head ---- */
 
 /* What exeat says in the client's place. */
@@ -142,6 +164,9 @@ static int record_allow(struct exchange *ex) {
 }
 
 void send_launch(struct exchange *ex, struct lease *lease) {
+    /* What came in one piece with the handshake woke nobody. A pooled connection was looked at when it was taken. */
+    if (!ex->upstream->reused && !send_finds_silence(ex))
+        return;
     enum reason why = serialise(ex, lease);
     if (why == REASON_ALLOWED && !tally_take_head(ex, buf_len(&ex->head)))
         why = REASON_GRANT_BYTES;

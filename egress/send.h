@@ -19,6 +19,11 @@ bool send_held(struct exchange *ex);
 void send_mend(struct exchange *ex);
 /* Asks for a connection; fresh: not a pooled one. */
 void send_connect(struct exchange *ex, bool fresh);
+/*
+ * Connected, and nothing is sent yet: whether the upstream is silent, as it has to be but for session tickets. False: it spoke or
+ * ended, and the exchange is over or begins again.
+ */
+bool send_finds_silence(struct exchange *ex);
 /* Connected, and the secret is lent (NULL: none is needed): records the decision, then bytes leave. */
 void send_launch(struct exchange *ex, struct lease *lease);
 /* The decision is where it must be: bytes leave. */

@@ -2,6 +2,7 @@
 import gzip
 import os
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -97,6 +98,36 @@ def rx_many_large_answers_at_once_arrive_whole(place):
         t.join()
     assert got == [len(body)] * 40, set(got)
     same_processes(place, before)
+
+
+def finish_and_say(context, raw, said):
+    """A TLS 1.2 server whose last words of the handshake come in one piece with words of HTTP."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = context.wrap_bio(incoming, outgoing, server_side=True)
+    while True:
+        try:
+            tls.do_handshake()
+            break
+        except ssl.SSLWantReadError:
+            raw.sendall(outgoing.read())
+            incoming.write(raw.recv(65536))
+    tls.write(said)
+    raw.sendall(outgoing.read())
+    while raw.recv(65536):
+        pass
+    raise OSError("nothing more")
+
+
+def rs_03_an_answer_to_nothing_is_no_answer(_):
+    with small_place() as place:
+        place.upstream.context.maximum_version = ssl.TLSVersion.TLSv1_2
+        place.upstream.open = lambda raw: finish_and_say(place.upstream.context, raw, answer(b"early"))
+        for host in ("api.allowed.test", "open.allowed.test"):
+            got = ask(place, host=host, placeholder="own" if host[0] == "a" else None)
+            assert (got.status, got.reason) == (502, "upstream_closed"), got
+            record = place.record(got.record)
+            assert record["verdict"] == "deny" and "before it was asked" in record["detail"], record
+        assert not place.upstream.requests and not place.upstream.broken
 
 
 def rx_06_an_answer_is_as_long_as_its_limit_in_any_pieces(_):
@@ -250,6 +281,7 @@ TESTS = [rf_06_a_pause_inside_an_echo_shows_nothing_of_the_secret,
          p10_a_process_that_says_nothing_has_no_veto]
 # Each in a place of its own.
 ALONE = [p10_a_body_that_inspect_does_not_look_at_does_not_leave,
+         rs_03_an_answer_to_nothing_is_no_answer,
          rx_06_an_answer_is_as_long_as_its_limit_in_any_pieces,
          rf_02_a_coded_answer_that_began_before_the_first_loan_is_scanned,
          rx_chunk_lines_and_trailers_do_not_wait_for_credit,

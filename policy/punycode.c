@@ -38,13 +38,14 @@ static bool take_number(struct view *rest, uint32_t bias, uint32_t *sum) {
         if (digit < 0)
             return false;
         total += (uint64_t)digit * weight;
-        weight *= BASE - t;
-        if (total > most || weight > most)
+        if (total > most)
             return false;
         if ((uint32_t)digit < t) {
             *sum = (uint32_t)total;
             return true;
         }
+        /* Beyond most only for one more digit: any but 0, which is the last, ends above. */
+        weight *= BASE - t;
     }
     return false;
 }

@@ -26,6 +26,8 @@ static void hc_09_an_a_label_is_shown_with_its_letters(void **state) {
     check("a.xn--n8jub8754b", "a.\xe7\xbe\x8e\xe3\x81\x97\xe3\x81\x84");
     check("xn--a.test", "\xc2\x80.test");
     check("xn--ls8h.test", "\xf0\x9f\x92\xa9.test");
+    check("xn--aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-544655a.test",
+          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\xf3\xa0\x81\x81.test");
     check("api.allowed.test", "api.allowed.test");
     check("", "");
     check(".", ".");

@@ -1,7 +1,9 @@
 #include "policy/own_field.h"
 
-/* More than the longest below. */
-enum { LETTERS_MAX = 40 };
+#include <string.h>
+
+/* Either half has more than the longest below. */
+enum { LETTERS_MAX = 64 };
 
 #define LETTERS(text)                                                                              \
     { (const uint8_t *)(text), sizeof(text) - 1 }
@@ -120,12 +122,17 @@ static bool is_one_of(struct view letters, const struct view *names, size_t n) {
     return false;
 }
 
-/* A name that is longer than all of them is cut, and still is. */
+/* Of a name with more, the beginning and the end: it is still longer than all of them. */
 static struct view letters_of(struct view name, uint8_t out[LETTERS_MAX]) {
+    uint8_t *half = out + LETTERS_MAX / 2;
     size_t n = 0;
-    for (size_t i = 0; i < name.n && n < LETTERS_MAX; i++)
-        if (is_alnum(name.p[i]))
-            out[n++] = to_lower(name.p[i]);
+    for (size_t i = 0; i < name.n; i++) {
+        if (!is_alnum(name.p[i]))
+            continue;
+        if (n == LETTERS_MAX)
+            memmove(half, half + 1, (size_t)(out + --n - half));
+        out[n++] = to_lower(name.p[i]);
+    }
     return view_of(out, n);
 }
 

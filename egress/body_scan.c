@@ -104,10 +104,27 @@ static enum body_step perhaps(struct reading *r, enum body_step now) {
     return r->over ? BODY_CLEAR : now;
 }
 
+/*
+ * What may stand before JSON; and in UTF-16 and UTF-32 the other bytes of an ASCII character. Without them a member is
+ * found there as well, and what follows it is malformed.
+ */
+static bool is_between(const struct reading *r, uint8_t c) {
+    bool begun = r->of.json.token.state != JSON_AT_START;
+    return r->unsaid && !r->of.json.named &&
+           (c == 0 || (!begun && media_type_lead(view_of(&c, 1)) == 1));
+}
+
+static enum body_step json_step(struct reading *r, uint8_t c) {
+    const struct json_token *token = &r->of.json.token;
+    if (is_between(r, c))
+        return token->in_name && json_token_in_string(token) ? BODY_HOLD : BODY_CLEAR;
+    return perhaps(r, json_scan_byte(&r->of.json, c));
+}
+
 static enum body_step step(struct reading *r, uint8_t c) {
     switch (r->kind) {
     case BODY_JSON:
-        return perhaps(r, json_scan_byte(&r->of.json, c));
+        return json_step(r, c);
     case BODY_FORM:
         return form_scan_byte(&r->of.form, c);
     default:

@@ -19,7 +19,8 @@ enum { BODY_HELD_MAX = 16 * 1024 };
 struct body_scan;
 
 /*
- * A body of BODY_JSON_UNSAID that is malformed before any member's name has ended is no JSON: it is clear.
+ * A body of BODY_JSON_UNSAID that is malformed before any member's name has ended is no JSON: it is clear. What media_type_lead
+ * knows may stand before it; in UTF-16 and UTF-32 it is malformed behind the first name.
  * boundary: of BODY_MULTIPART, else not looked at. names: copied; NULL: none beside those that are known. ERR_BAD
  * when the boundary is not one, ERR_MEMORY.
  */

@@ -342,6 +342,15 @@ static void pv_02_json_of_another_type_is_json_once_it_has_a_member(void **state
         CLEAN("[["),
         BAD("{\"a\":NaN,\"api_key\":\"x\"}"),
         BAD("{\"a\":1"),
+        /* what may stand before it, and other codings of it */
+        FOUND("\xef\xbb\xbf{\"api_key\":\"x\"}", "api_key", "x", "api_key"),
+        FOUND("\x1e\v\f{\"api_key\":\"x\"}", "api_key", "x", "api_key"),
+        BAD("{\0\"\0k\0\"\0:\0\"\0x\0\"\0}\0"),
+        BAD("\xfe\xff\0[\0{\0\"\0k\0\"\0:\0\"\0x\0\"\0}\0]"),
+        BAD("\xff\xfe\0\0{\0\0\0\"\0\0\0k\0\0\0\"\0\0\0:\0\0\0001\0\0\0}\0\0\0"),
+        CLEAN("{\0\0\0\1\0\0\0\"k\":"),
+        CLEAN("[\0\0\0\x10\x20\"k\":\"x\""),
+        CLEAN("\v\1{\"k\":1"),
     };
     CHECK_ALL(BODY_JSON_UNSAID, "", bodies);
 }

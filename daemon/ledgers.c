@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct ledger_kept {
@@ -14,11 +15,14 @@ struct ledger_kept {
     char names[]; /* of its sandboxes, n bytes */
 };
 
-static size_t count(const struct parent *p) {
-    size_t n = 0;
-    for (const struct ledger_kept *k = p->ledgers; k; k = k->next)
-        n++;
-    return n;
+static bool has_room(const struct parent *p) {
+    struct rlimit r;
+    rlim_t room = LEDGERS_MAX;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur / LEDGERS_SHARE < room)
+        room = r.rlim_cur / LEDGERS_SHARE;
+    for (const struct ledger_kept *k = p->ledgers; k && room > 0; k = k->next)
+        room--;
+    return room > 0;
 }
 
 void ledgers_keep(const struct lane *l, const struct process *egress) {
@@ -26,7 +30,7 @@ void ledgers_keep(const struct lane *l, const struct process *egress) {
     struct view names = lanes_names(l);
     if (egress->ledger < 0 || view_is_empty(names))
         return;
-    struct ledger_kept *k = count(p) < LEDGERS_MAX ? malloc(sizeof *k + names.n) : NULL;
+    struct ledger_kept *k = has_room(p) ? malloc(sizeof *k + names.n) : NULL;
     int fd = k ? fcntl(egress->ledger, F_DUPFD_CLOEXEC, 0) : -1;
     if (fd < 0) {
         free(k);

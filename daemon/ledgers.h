@@ -8,8 +8,11 @@
 
 #include "daemon/state.h"
 
-/* How many are kept at most. Each is a descriptor; the names of attached lanes are what attach says. */
-enum { LEDGERS_MAX = 4096 };
+/*
+ * How many are kept at most, and no more than this part of the descriptors that the parent may have: each is one, and the names of
+ * attached lanes are what attach says.
+ */
+enum { LEDGERS_MAX = 4096, LEDGERS_SHARE = 4 };
 
 /* A lane ends: its egress' ledger, if there is one and there is room, is kept for those whom the lane's own line names. */
 void ledgers_keep(const struct lane *l, const struct process *egress);

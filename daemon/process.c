@@ -141,14 +141,15 @@ static void place_descriptors(int *fds, size_t n) {
     syscall(SYS_close_range, PARENT_FD + (unsigned)n, ~0u, 0);
 }
 
+/* Root of a container may have no right to go beyond the hard limit (CAP_SYS_RESOURCE). */
 static void raise_limit(__rlimit_resource_t which, rlim_t wanted) {
     struct rlimit r;
     if (getrlimit(which, &r) != 0)
         return;
-    if (getuid() == 0 && r.rlim_max < wanted)
-        r.rlim_max = wanted;
+    const struct rlimit most = {wanted, r.rlim_max < wanted ? wanted : r.rlim_max};
     r.rlim_cur = r.rlim_max < wanted ? r.rlim_max : wanted;
-    setrlimit(which, &r);
+    if (setrlimit(which, &most) != 0)
+        setrlimit(which, &r);
 }
 
 int process_raise_descriptors(void) {

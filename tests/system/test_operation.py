@@ -754,6 +754,17 @@ def too_few_descriptors_are_told_of(_):
     assert done.returncode == 1 and len(told) == 1 and "`ulimit -Hn`) is 300: raise it to 512" in told[0], done
 
 
+def descriptors_are_as_many_as_a_container_permits(_):
+    """Its root may not go beyond the hard limit."""
+    need_root("take a right from root")
+    with small_place() as place:
+        place.stop()
+        done = subprocess.run(["prlimit", "--nofile=300:4000", "setpriv", "--bounding-set=-sys_resource",
+                               os.path.join(place.build, "exeatd"), "--config", place.path("no.conf")],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=30)
+    assert b"no.conf: No such file" in done.stderr, done
+
+
 def as_root_without_uids_it_is_refused(_):
     need_root("start as root")
     place = small_place()
@@ -774,7 +785,7 @@ def as_root_without_uids_it_is_refused(_):
 
 # Each in a place of its own.
 ALONE = [systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation, an_ordinary_user_can_run_it,
-         too_few_descriptors_are_told_of, as_root_without_uids_it_is_refused,
+         too_few_descriptors_are_told_of, descriptors_are_as_many_as_a_container_permits, as_root_without_uids_it_is_refused,
          tampering_shows_in_the_status_until_what_was_found_is_taken_away]
 
 

@@ -216,7 +216,8 @@ static int find_kept(struct run_options *o) {
     put_path(o->policy, &o->kept);
     put_path(o->settings, &o->kept);
     put_path(o->log, &o->kept);
-    return resolve_paths(&o->kept);
+    return buf_ok(&o->links) ? resolve_paths(&o->kept)
+                             : run_say("there are too many links to be kept");
 }
 
 /* ---- who serves the sandbox ---- */
@@ -389,8 +390,7 @@ static int run_unenforced(struct server *s, const struct run_options *o, struct 
 static int run_sandboxed(struct server *s, struct run_options *o, struct launch *l, int *status) {
     s->port = RUN_PROXY_PORT;
     if (find_hidden(s->folder.path, o) != 0 || resolve_paths(&o->hidden) != 0 ||
-        resolve_paths(&o->sockets) != 0 || check_binds(o) != 0 || find_kept(o) != 0 ||
-        !buf_ok(&o->links))
+        resolve_paths(&o->sockets) != 0 || check_binds(o) != 0 || find_kept(o) != 0)
         return -1;
     o->plan.hidden = buf_view(&o->hidden);
     o->plan.sockets = buf_view(&o->sockets);

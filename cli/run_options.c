@@ -75,10 +75,11 @@ static int take_hidden(struct run_options *o, const char *value) {
 
 static int take_bind(struct run_options *o, const char *value) {
     struct run_bind *bind = &o->plan.binds[o->plan.n_binds];
+    char place[PATH_MAX];
     if (o->plan.n_binds == RUN_PATHS_MAX)
         return run_say("--bind: more than %d", RUN_PATHS_MAX);
     const char *colon = strchr(value, ':');
-    if (colon && strcmp(colon, ":/") == 0)
+    if (colon && realpath(colon + 1, place) && strcmp(place, "/") == 0)
         return run_say("--bind %s: it cannot be shown in the place of everything", value);
     char *from = colon ? strndup(value, (size_t)(colon - value)) : strdup(value);
     bind->from = from ? resolved("--bind", from) : NULL;

@@ -166,9 +166,10 @@ static int narrow_at(const char *path) {
                : run_say("%s cannot be made read-only: %s", path, strerror(errno));
 }
 
-/* As with what is hidden, what cannot be reached is not there. */
+/* As with what is hidden, what cannot be reached is not there; what its owner has but locked up is. */
 static int keep(const char *path) {
-    return access(path, F_OK) == 0 || is_there_all_the_same(errno) ? narrow_at(path) : 0;
+    struct stat st;
+    return stat(path, &st) == 0 || is_there_all_the_same(errno) ? narrow_at(path) : 0;
 }
 
 static int pin_link(const char *path) {

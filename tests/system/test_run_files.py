@@ -227,6 +227,19 @@ def a_folder_that_its_owner_may_unlock_is_kept_as_one_that_he_may_write_to(scene
     shutil.rmtree(outer)
 
 
+def what_its_owner_has_locked_up_is_kept(scene):
+    """The policy of a configuration, of which only the exeatd that has read it knew the way."""
+    locked = scene.make(scene.file("locked"))
+    policy = scene.own(shutil.copy(scene.policy, locked))
+    configuration = scene.write("some.conf", "state %s\npolicy %s\ncontrol %s\nattach %s\n" % (
+        scene.file("state"), policy, scene.file("control.sock"), scene.file("attach.sock")))
+    os.chmod(locked, 0)
+    words = scene.words(["sh", "-c", "chmod 700 %s; echo >%s; mv %s %s.away || echo kept" % (locked, policy, locked, locked)])
+    done = scene.raw([words[0], "--config", configuration, *words[1:]])
+    shutil.rmtree(locked)
+    assert done.stdout == b"kept\n" and b"Read-only" in done.stderr and b"busy" in done.stderr, done
+
+
 def the_name_of_a_hidden_file_is_not_given_to_another_by_way_of_its_folder(scene):
     outer = scene.make(scene.file("outer"))
     secret = scene.write("outer/secret", "secret")

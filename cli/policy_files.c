@@ -127,12 +127,31 @@ static int read_included(void *ctx, const char *from, struct view path, struct b
 
 const struct policy_files policy_files_of_disk = {read_included, NULL};
 
-static int read_named(void *names, const char *from, struct view path, struct buf *out, char *name,
+/* Whether one of those that come with exeat has the same name, and another text. */
+static bool is_in_place_of_another(struct view path, const char *name) {
+    char other[PATH_MAX];
+    struct buf ours, theirs;
+    if (join(view_str(policy_share()), path, other, sizeof other) != 0 || strcmp(name, other) == 0)
+        return false;
+    buf_init(&ours, POLICY_TEXT_MAX);
+    buf_init(&theirs, POLICY_TEXT_MAX);
+    bool is = read_text(other, &theirs) == 0 && read_text(name, &ours) == 0 &&
+              !view_equal(buf_view(&ours), buf_view(&theirs));
+    buf_free(&ours);
+    buf_free(&theirs);
+    return is;
+}
+
+static int read_named(void *ctx, const char *from, struct view path, struct buf *out, char *name,
                       size_t size, const char **why) {
+    struct policy_included *included = ctx;
     int err = read_included(NULL, from, path, out, name, size, why);
-    if (err == 0)
-        buf_put(names, view_of(name, strlen(name) + 1));
-    return err;
+    if (err != 0)
+        return err;
+    buf_put(&included->names, view_of(name, strlen(name) + 1));
+    if (is_in_place_of_another(path, name))
+        buf_put(&included->in_place, view_of(name, strlen(name) + 1));
+    return 0;
 }
 
 /* Errors in JSON were found in the text that was made of it. */
@@ -185,9 +204,9 @@ int policy_file_load(struct view text, const char *path, struct buf *packed, str
     return load(text, path, &policy_files_of_disk, false, packed, out, errors);
 }
 
-int policy_file_load_naming(struct view text, const char *path, struct buf *names,
+int policy_file_load_naming(struct view text, const char *path, struct policy_included *included,
                             struct policy **out, struct policy_errors *errors) {
-    const struct policy_files naming = {read_named, names};
+    const struct policy_files naming = {read_named, included};
     return load(text, path, &naming, false, NULL, out, errors);
 }
 

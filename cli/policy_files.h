@@ -28,9 +28,14 @@ MUST_USE int policy_file_read(const char *path, struct buf *out);
  */
 MUST_USE int policy_file_load(struct view text, const char *path, struct buf *packed,
                               struct policy **out, struct policy_errors *errors);
-/* The same without packing; appends the names of the files that were included, each with a NUL. */
-MUST_USE int policy_file_load_naming(struct view text, const char *path, struct buf *names,
-                                     struct policy **out, struct policy_errors *errors);
+/* Names of files that were included, each with a NUL; and those of them that stand before another one in policy_share. */
+struct policy_included {
+    struct buf names, in_place;
+};
+/* The same without packing; appends to *included. */
+MUST_USE int policy_file_load_naming(struct view text, const char *path,
+                                     struct policy_included *included, struct policy **out,
+                                     struct policy_errors *errors);
 /* policy_load_failing of it. */
 MUST_USE int policy_file_load_failing(struct view text, const char *path, struct policy **out,
                                       struct policy_errors *errors);

@@ -71,16 +71,17 @@ int policy_told_read(const char *path, struct buf *out) {
     return err != 0 ? cli_unread(path, err == ERR_MISSING ? ERR_SYSTEM : err) : EXIT_YES;
 }
 
-static int load(const struct cli *cli, const char *path, bool failing, struct buf *names,
-                struct policy **out) {
+static int load(const struct cli *cli, const char *path, bool failing,
+                struct policy_included *included, struct policy **out) {
     static struct policy_errors errors;
     struct buf text;
     buf_init(&text, POLICY_FILE_MAX);
     int code = policy_told_read(path, &text);
     if (code == EXIT_YES) {
         int err = failing ? policy_file_load_failing(buf_view(&text), path, out, &errors)
-                  : names ? policy_file_load_naming(buf_view(&text), path, names, out, &errors)
-                          : policy_file_load(buf_view(&text), path, NULL, out, &errors);
+                  : included
+                      ? policy_file_load_naming(buf_view(&text), path, included, out, &errors)
+                      : policy_file_load(buf_view(&text), path, NULL, out, &errors);
         if (err == ERR_BAD)
             code = policy_told_refuse(cli, &errors, buf_view(&text), path);
         else if (err != 0)
@@ -100,9 +101,9 @@ int policy_told_load(const struct cli *cli, const char *path, struct policy **ou
     return load(cli, path, false, NULL, out);
 }
 
-int policy_told_load_naming(const struct cli *cli, const char *path, struct buf *names,
-                            struct policy **out) {
-    return load(cli, path, false, names, out);
+int policy_told_load_naming(const struct cli *cli, const char *path,
+                            struct policy_included *included, struct policy **out) {
+    return load(cli, path, false, included, out);
 }
 
 int policy_told_load_failing(const struct cli *cli, const char *path, struct policy **out) {

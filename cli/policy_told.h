@@ -6,7 +6,7 @@
 #define CLI_POLICY_TOLD_H
 
 #include "cli/command.h"
-#include "policy/policy.h"
+#include "cli/policy_files.h"
 
 #include <stdio.h>
 
@@ -16,9 +16,9 @@ enum { POLICY_OUTPUT_MAX = 1 << 24 };
 int policy_told_read(const char *path, struct buf *out);
 /* EXIT_YES with *out, which the caller frees with policy_free; anything else was told. */
 int policy_told_load(const struct cli *cli, const char *path, struct policy **out);
-/* The same; appends the names of the files that it includes, each with a NUL. */
-int policy_told_load_naming(const struct cli *cli, const char *path, struct buf *names,
-                            struct policy **out);
+/* The same; appends to *included. */
+int policy_told_load_naming(const struct cli *cli, const char *path,
+                            struct policy_included *included, struct policy **out);
 /*
  * The same, but where nothing but expectations fails, that is only noted on standard error: to ask what a policy would say of a
  * request is how to find out why.

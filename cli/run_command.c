@@ -36,6 +36,9 @@ static const char example[] =
     "    service files { host files.example.com; operation read { GET HEAD /** } }\n"
     "    sandbox default { grant packages all; grant files all }";
 
+static const char *const own_variables[] = {"XDG_CONFIG_HOME", "HOME"};
+enum { N_OWN = sizeof own_variables / sizeof *own_variables };
+
 /* Where a user has what is his own, by either variable. False: not by this one. */
 static bool find_own_folder(const char *variable, char out[PATH_MAX]) {
     const char *base = getenv(variable);
@@ -132,10 +135,52 @@ static int find_secrets(const struct policy *p, struct run_options *o) {
     return check_secrets(p, o);
 }
 
+static bool is_own(const char *path) {
+    char folder[PATH_MAX], own[PATH_MAX], real[PATH_MAX];
+    for (size_t i = 0; i < N_OWN; i++)
+        if (find_own_folder(own_variables[i], folder) && realpath(folder, own) &&
+            realpath(path, real) && view_starts(view_str(real), view_str(own)) &&
+            real[strlen(own)] == '/')
+            return true;
+    return false;
+}
+
+/* Where a name is free a command can put a file, so that the next time it is included; but not where it sees nothing. */
+static int check_included(struct view in_place) {
+    while (in_place.n > 0) {
+        const char *name = (const char *)view_cut(&in_place, 0).p;
+        if (!is_own(name))
+            return run_say("the policy includes %s, and one that comes with exeat has that name "
+                           "(in %s): a command that was run may have put it there; give it "
+                           "another name, or include what is meant by its absolute path",
+                           name, policy_share());
+    }
+    return 0;
+}
+
+static int load_policy(const struct cli *cli, struct run_options *o, struct policy **p) {
+    struct policy_included included;
+    *p = NULL;
+    buf_init(&included.names, RUN_HIDDEN_MAX);
+    buf_init(&included.in_place, RUN_HIDDEN_MAX);
+    int result = policy_told_load_naming(cli, o->policy, &included, p) == EXIT_YES ? 0 : -1;
+    if (result == 0 && !(buf_ok(&included.names) && buf_ok(&included.in_place)))
+        result = run_say("no memory for the names of what the policy includes");
+    if (result == 0)
+        result = check_included(buf_view(&included.in_place));
+    if (result != 0) {
+        policy_free(*p);
+        *p = NULL;
+    }
+    buf_put(&o->kept, buf_view(&included.names));
+    buf_free(&included.names);
+    buf_free(&included.in_place);
+    return result;
+}
+
 static int find_sandbox(const struct cli *cli, struct run_options *o, const char *not_attached) {
     struct policy *p;
-    if (find_policy(o, not_attached) != 0 ||
-        policy_told_load_naming(cli, o->policy, &o->kept, &p) != EXIT_YES)
+    if (find_policy(o, not_attached) != 0 || load_policy(cli, o, &p) != 0)
         return -1;
     int result = choose_sandbox(p, o);
     if (result == 0)
@@ -153,10 +198,9 @@ static void put_path(const char *path, struct buf *out) {
 
 /* Those of the other variable are in use where that one is set, or is not. */
 static void put_own(struct run_options *o) {
-    static const char *const variables[] = {"XDG_CONFIG_HOME", "HOME"};
     char own[PATH_MAX];
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (find_own_folder(variables[i], own)) {
+    for (size_t i = 0; i < N_OWN; i++)
+        if (find_own_folder(own_variables[i], own)) {
             put_path(own, &o->hidden);
             run_links_put(own, &o->links);
         }

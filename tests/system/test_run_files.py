@@ -196,6 +196,33 @@ def what_the_policy_includes_cannot_be_changed_either(scene):
     assert done.stdout == b"kept\n" and done.stderr.count(b"busy") == 6, done
 
 
+def no_file_gets_before_one_that_comes_with_exeat(scene):
+    """A name that is free beside the policy is looked for there first; what is the same, or was the user's own before, is as good."""
+    share, project, own = (scene.make(scene.file(name)) for name in ("share", "project", "own"))
+    for folder in (share, project, scene.make(own + "/exeat")):
+        scene.make(folder + "/services")
+    here, there = "project/services/s.policy", "share/services/s.policy"
+    service = "service s { host %s; operation read { GET /** } }\n"
+    scene.write(there, service % "s.example.com")
+    for folder in ("project", "own/exeat"):
+        scene.write(folder + "/policy", "include services/s.policy\nsandbox a { grant s read }\n")
+
+    def run(policy, *command):
+        return scene.raw([scene.exeat, "run", "--policy", policy, "--", *command], {"EXEAT_SHARE": share, "XDG_CONFIG_HOME": own})
+    policy = scene.file("project/policy")
+    done = run(policy, "sh", "-c", "echo '%s' >%s" % (service % "evil.example.net", scene.file(here)))
+    assert done.returncode == 0, done
+    done = run(policy, "echo", "ran")
+    assert done.returncode == 125 and not done.stdout and ("includes " + scene.file(here)).encode() in done.stderr, done
+    shutil.copy(scene.file(there), scene.file(here))
+    scene.write("own/exeat/services/s.policy", service % "other.example.com")
+    for name in (policy, own + "/exeat/policy"):
+        done = run(name, "echo", "ran")
+        assert done.stdout == b"ran\n", done
+    for folder in (share, project, own):
+        shutil.rmtree(folder)
+
+
 def what_is_named_by_a_link_cannot_be_changed_by_way_of_the_link(scene):
     """Also where a folder on the way is one, and where a bind shows it."""
     folder = scene.make(scene.make(scene.file("project")) + "/inner")

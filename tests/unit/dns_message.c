@@ -35,6 +35,8 @@ static void dn_06_a_question_is_known_in_a_query(void **state) {
     static const char message[] = "dns=AAABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB";
     assert_true(asks("accept", "*/*", message));
     assert_true(asks("accept", "*/*", "a=b&DNS=q80BAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB"));
+    assert_true(asks("accept", "*/*", "dns=%2B%2fABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB"));
+    assert_false(asks("accept", "*/*", "dns=%2B%2"));
     assert_false(asks("accept", "*/*", "dns=8.8.8.8"));
     assert_false(asks("accept", "*/*", "dns=AAABAAAB"));
     assert_false(asks("accept", "*/*", "dns=exampleexampleexample"));

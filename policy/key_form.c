@@ -101,11 +101,22 @@ static bool is_key(struct view v) {
     return is_jwt(v);
 }
 
+/* The two digits behind a '%' may be of a byte that is none of a key, or be its own. */
+static bool is_behind_encoded(struct view v, size_t from, struct view word) {
+    return from > 0 && v.p[from - 1] == '%' && word.n > 2 && hex_value(word.p[0]) >= 0 &&
+           hex_value(word.p[1]) >= 0;
+}
+
 bool key_form_inside(struct view v, struct view *key) {
     for (size_t from = 0, to; from + KEY_FORM_MIN <= v.n; from = to + 1) {
         for (to = from; to < v.n && is_key_byte(v.p[to]);)
             to++;
         *key = view_slice(v, from, to);
+        if (is_key(*key))
+            return true;
+        if (!is_behind_encoded(v, from, *key))
+            continue;
+        *key = view_skip(*key, 2);
         if (is_key(*key))
             return true;
     }

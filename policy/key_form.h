@@ -12,7 +12,10 @@
 
 enum { KEY_FORM_MIN = 20 /* no shorter word has such a form */ };
 
-/* Whether a word of v (letters, digits, '-', '_' and '.') has the form of somebody's key; *key: the first that has. */
+/*
+ * Whether a word of v (letters, digits, '-', '_' and '.'; v may be percent-encoded) has the form of somebody's key; *key: the first
+ * that has.
+ */
 bool key_form_inside(struct view v, struct view *key);
 
 #endif

@@ -24,6 +24,8 @@ static void pv_02_a_key_is_known_by_its_form_wherever_it_stands(void **state) {
          "AIzaSyQx7LmV2aBcD4eFgH6iJkL8mNoPqRs0123"},
         {"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhdHRhY2tlciJ9.c2ln",
          "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhdHRhY2tlciJ9.c2ln"},
+        {"a%20sk-live-Qx7LmV2aBcD4eFgH6iJk%22", "sk-live-Qx7LmV2aBcD4eFgH6iJk"},
+        {"100%dckr_pat_Qx7LmV2aBcD4eFgH6iJk", "dckr_pat_Qx7LmV2aBcD4eFgH6iJk"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -45,6 +47,10 @@ static void what_only_begins_like_a_key_is_none(void **state) {
         "hf_hub_download_of_a_model_2024",
         "pul-requests-0123456789012345678",
         "xsk-live-Qx7LmV2aBcD4eFgH6iJk",
+        "%2xsk-live-Qx7LmV2aBcD4eFgH6iJk",
+        "%20xsk-live-Qx7LmV2aBcD4eFgH6iJk",
+        "20sk-live-Qx7LmV2aBcD4eFgH6iJk",
+        "%2",
         "0123456789abcdef0123456789abcdef01234567",
         "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
         "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",

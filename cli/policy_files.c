@@ -11,11 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-int policy_file_read(const char *path, struct buf *out) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+static int read_open(int fd, struct buf *out) {
     if (fd < 0)
         return errno == ENOENT ? ERR_MISSING : ERR_SYSTEM;
     return file_read(fd, POLICY_FILE_MAX, out);
+}
+
+int policy_file_read(const char *path, struct buf *out) {
+    return read_open(open(path, O_RDONLY | O_CLOEXEC), out);
 }
 
 /* That of a prefix other than the one it was built for, or of sources that were not installed. False: "". */
@@ -74,13 +77,13 @@ int policy_file_name(const char *from, struct view path, char *name, size_t size
     return join(folder_of(from), path, name, size);
 }
 
-/* What is included is text for whoever reads on; its errors are told by policy_file_load. */
+/* What is included is a regular file, and text for whoever reads on; its errors are told by policy_file_load. */
 static int read_text(const char *path, struct buf *out) {
     static struct policy_errors errors;
     struct buf raw;
     errors_reset(&errors);
     buf_init(&raw, POLICY_FILE_MAX);
-    int err = policy_file_read(path, &raw);
+    int err = read_open(file_open(path, O_RDONLY, 0), &raw);
     if (err == 0 && json_form_is(buf_view(&raw)))
         err = json_form_read(buf_view(&raw), path, out, &errors);
     else
@@ -121,7 +124,7 @@ static int read_included(void *ctx, const char *from, struct view path, struct b
     *why = err == ERR_MISSING ? why_missing(from, path)
            : err == ERR_LIMIT ? "the file or its name is too long"
            : err == ERR_BAD   ? "this JSON is no form of a policy; `exeat policy fmt` tells why"
-                              : "the file cannot be read";
+                              : "the file cannot be read, or is no regular one";
     return err;
 }
 

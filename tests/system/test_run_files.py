@@ -214,6 +214,11 @@ def no_file_gets_before_one_that_comes_with_exeat(scene):
     assert done.returncode == 0, done
     done = run(policy, "echo", "ran")
     assert done.returncode == 125 and not done.stdout and ("includes " + scene.file(here)).encode() in done.stderr, done
+    os.unlink(scene.file(here))
+    os.mkfifo(scene.file(here))
+    done = run(policy, "echo", "ran")
+    assert done.returncode == 125 and not done.stdout and b"no regular one" in done.stderr, done
+    os.unlink(scene.file(here))
     shutil.copy(scene.file(there), scene.file(here))
     scene.write("own/exeat/services/s.policy", service % "other.example.com")
     for name in (policy, own + "/exeat/policy"):

@@ -78,6 +78,7 @@ static bool check_signature(struct verify *v, const struct chain_head *h, const 
 }
 
 static void want(struct verify *v, const struct chain_head *h, const char *name, bool exported) {
+    v->report->has_head = true;
     if (check_signature(v, h, name))
         v->wanted[v->n_wanted++] = (struct wanted){h, name, exported, false};
 }
@@ -272,7 +273,10 @@ static void conclude(struct verify *v) {
         r->file[0] = 0;
         r->line = 0;
     }
-    if (!v->begun)
+    if (!v->begun && v->n_wanted > 0)
+        find(v, 0, "there is no audit log, but %s is of record %llu", v->wanted[0].name,
+             (unsigned long long)v->wanted[0].head->seq);
+    else if (!v->begun)
         find(v, 0, "there is no audit log");
     if (!v->keys && !v->copied)
         find(v, 0, "sign.pub is missing or no public key: heads cannot be checked");
@@ -287,6 +291,7 @@ static int read_newest(int dir, struct verify *v, struct chain_head *out) {
     buf_init(&text, 2 * HEAD_JSON_MAX);
     int result = log_file_read(dir, "head.json", HEAD_JSON_MAX, &text);
     bool is_there = result != ERR_MISSING;
+    v->report->has_head |= is_there;
     if (result == 0)
         result = chain_head_read(buf_view(&text), out);
     buf_free(&text);

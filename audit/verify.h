@@ -19,6 +19,8 @@ struct verify_report {
     uint64_t first, last; /* numbers of the records that verified */
     uint64_t trails;      /* one behind the other in one file, each from its record 1 on */
     uint64_t unchecked;   /* of the heads: there was no key */
+    bool
+        has_head; /* one was given, or head.json is there: there was a trail, whatever is left of it */
     char key[2 * HEAD_KEY_SIZE +
              1];     /* which the newest head names, hexadecimal; "": there is none */
     uint64_t behind; /* records behind their trail's last head, in it or exported: only chained */

@@ -305,8 +305,7 @@ static int tell(const struct cli *cli, const char *path, int result,
                 const struct verify_report *report, const struct chain_head *head) {
     if (result != 0)
         return fail(path, result);
-    /* With a head there was one. */
-    if (report->records == 0 && report->line == 0 && !head)
+    if (report->records == 0 && report->line == 0 && !report->has_head)
         return cli_fail(EXIT_UNSEEN, "%s: " DECISION_NO_TRAIL, path);
     if (cli->json)
         print_report_json(report);

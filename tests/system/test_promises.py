@@ -439,11 +439,20 @@ def p9_a_changed_a_missing_and_a_cut_record_are_found(place):
     newest = os.path.join(copy, "head.json")
     assert verify(place, "--dir", copy) == 1, "a cut tail is not found by head.json"
     assert b"but head.json is of record %d: its end was cut" % exported in place.last.stdout, place.last.stdout
+    for gone in (lambda: os.truncate(path, 0), lambda: os.remove(path)):
+        gone()
+        assert verify(place, "--dir", copy) == 1, "a trail that is gone is not found by head.json"
+        assert b"there is no audit log, but head.json is of record %d" % exported in place.last.stdout, place.last.stdout
+    with open(path, "wb") as f:
+        f.writelines(l for l in lines if json.loads(l)["seq"] < exported)
     with open(newest) as f:
         head = json.load(f)
     for wrong in ("", "{}", json.dumps(dict(head, seq=head["seq"] - 1), separators=(",", ":"))):
         place.write(newest, wrong)
         assert verify(place, "--dir", copy) == 1, "a head.json that nobody signed is not found: %s" % wrong
+        os.rename(path, path + ".away")
+        assert verify(place, "--dir", copy) == 1, "a trail that is gone is not found beside %s" % wrong
+        os.rename(path + ".away", path)
     os.remove(newest)
     assert verify(place, "--dir", copy) == 0, "a whole beginning: %s" % place.last.stderr.decode()
     assert verify(place, "--dir", copy, "--head", place.path("head.json")) == 1, "a cut tail is not found"

@@ -6,7 +6,7 @@ import signal
 import time
 
 from cases import Secure, forms
-from place import Place, Refused, read_all, wait_for
+from place import Place, Refused, need_root, read_all, wait_for
 
 SECRET = "sk-demo-7Gk2Qw9ZxC4vB6nM1aSdF3gHjKlPoIuY"
 POLICY = """
@@ -173,6 +173,12 @@ def resident(pid):
     """Bytes of resident memory."""
     with open("/proc/%d/status" % pid) as f:
         return int(re.search(r"VmRSS:\s+(\d+)", f.read()).group(1)) * 1024
+
+
+def descriptors(pid):
+    """How many a process of exeatd has open: nobody but root sees that of those that are undumpable."""
+    need_root("look into undumpable processes")
+    return len(os.listdir("/proc/%d/fd" % pid))
 
 
 def exists(pid):

@@ -14,7 +14,7 @@ import traceback
 from attaching import (CLONE_NEWNET, CLONE_NEWUSER, EXPLICIT, TIGHT, TRANSPARENT, DNS_UDP, LOGGED, UNREACHABLE, Attached, Refusal, connect, ended, finding, in_child,
                        receive, report, request, send)
 from fuse_file import FuseFile
-from helpers import POLICY, SECRET, answer as said, ask, code, exists, kill_and_wait, small_place
+from helpers import POLICY, SECRET, answer as said, ask, code, descriptors, exists, kill_and_wait, small_place
 from place import Report, Skip, basic, need_root, read_all, wait_for
 
 NOBODY, SOMEBODY = 65534, 65533
@@ -557,6 +557,7 @@ def end(pid):
 
 def who_leaves_the_closing_to_us_keeps_nobody_waiting(place):
     """Of what he sends along nobody else has a copy when it is closed, by attach or by the kernel for it."""
+    need_root("change the uid")
     attach, path = role(place, "attach"), place.path("attach.sock")
 
     def knock(packets):
@@ -698,7 +699,7 @@ def nonsense_is_refused_and_leaves_nothing_behind(place):
 
     def settled():
         wait_for(lambda: status(place)["processes"][-1] and False, 0.3)
-        return len(os.listdir("/proc/%d/fd" % pid)), len(os.listdir("/proc/%d/fd" % place.daemon.pid))
+        return descriptors(pid), descriptors(place.daemon.pid)
 
     before = settled()
     for sent, sockets, says in [
@@ -852,7 +853,7 @@ def lanes_that_come_and_go_leave_nothing_behind(place):
         seen, last = None, ()
         while seen != last:
             time.sleep(1)
-            seen, last = last, (status(place)["generation"], {key: len(os.listdir("/proc/%d/fd" % pid)) for key, pid in shared.items()})
+            seen, last = last, (status(place)["generation"], {key: descriptors(pid) for key, pid in shared.items()})
         return last[1]
 
     def rounds(n):

@@ -12,7 +12,7 @@ import threading
 import time
 
 from cases import client_hello, sni_list
-from helpers import (POLICY, SECRET, ask, ask_quietly, exists, head, is_sanitized, is_served, open_tls, resident,
+from helpers import (POLICY, SECRET, ask, ask_quietly, descriptors, exists, head, is_sanitized, is_served, open_tls, resident,
                      small_place)
 from place import OK_ANSWER, Report, Skip, Upstream, read_all, read_head, wait_for
 
@@ -139,7 +139,7 @@ def rx_04_without_descriptors_nothing_breaks(place):
     pids = [before[(role, 1)] for role in ("proxy", "egress")]
     try:
         for p in pids:
-            confine(place, p, "nofile", open_files(p) + 2)
+            confine(place, p, "nofile", descriptors(p) + 2)
         made = sockets(place, 20, b"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n")
         quick(place)
         for s in made:
@@ -202,10 +202,6 @@ def rx_06_chunks_of_one_byte_are_bounded(place):
     assert is_served(place)
 
 
-def open_files(pid):
-    return len(os.listdir("/proc/%d/fd" % pid))
-
-
 def churn(place, count):
     context = place.client_context()
     for i in range(count):
@@ -228,10 +224,10 @@ def rx_07_short_connections_half_of_them_reset_leave_nothing_behind(place):
     pids = place.pids()
     lane = [pids[(role, n)] for role, n in pids if role in ("proxy", "egress", "dialer", "ca", "broker", "audit") and n < 2]
     time.sleep(0.2)
-    files, memory = [open_files(p) for p in lane], [resident(p) for p in lane]
+    files, memory = [descriptors(p) for p in lane], [resident(p) for p in lane]
     churn(place, 600)
-    assert wait_for(lambda: all(open_files(p) <= f + 4 for p, f in zip(lane, files)), 10, 0.1), \
-        "%r, then %r descriptors" % (files, [open_files(p) for p in lane])
+    assert wait_for(lambda: all(descriptors(p) <= f + 4 for p, f in zip(lane, files)), 10, 0.1), \
+        "%r, then %r descriptors" % (files, [descriptors(p) for p in lane])
     for p, m in zip(lane, memory):
         assert resident(p) < m + 3 * 2**20, "process %d grew from %d to %d" % (p, m, resident(p))
     assert place.pids() == pids

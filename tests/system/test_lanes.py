@@ -4,7 +4,7 @@ import json
 import os
 import socket
 
-from helpers import POLICY, Answer, ask, ask_quietly, exists, head, is_served, open_tls, small_place
+from helpers import POLICY, Answer, ask, ask_quietly, descriptors, exists, head, is_served, open_tls, small_place
 from place import Report, free_port, read_all, wait_for
 
 
@@ -29,10 +29,6 @@ def lane_of(place, sandboxes):
 
 def events(place, name):
     return [r for r in place.records() if r["kind"] == "event" and r["event"] == name]
-
-
-def descriptors(pid):
-    return len(os.listdir("/proc/%d/fd" % pid))
 
 
 BOTH = {"a": "sandbox a", "b": "sandbox b"}

@@ -48,7 +48,7 @@ def a_killed_launcher_leaves_nobody_behind(scene):
         pids, directory = [init_of(process), *children(process.pid)], directory_of(process)
         process.kill()
         process.wait()
-        left = wait_for(lambda: not [p for p in pids if os.path.exists("/proc/%d" % p)], 20)
+        left = wait_for(lambda: not [p for p in pids if exists(p)], 20)
         assert left, pids
     assert wait_for(lambda: not os.path.exists(directory), 20), "what a killed launcher had is left"
     left, others = (os.path.join(os.path.dirname(directory), "exeat-run-" + os.urandom(3).hex()) for _ in range(2))

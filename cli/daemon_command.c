@@ -46,6 +46,18 @@ static void print_member(struct view status, const char *member, const char *tit
     buf_free(&text);
 }
 
+/* Which words of the configuration wait for a restart, between these two. */
+static void print_restart(struct view status, const char *before, const char *after) {
+    struct view value;
+    struct buf text;
+    buf_init(&text, 1024);
+    if (json_member(status, "restart", &value)) {
+        json_text(value, &text);
+        printf("%s%.*s%s\n", before, VIEW_ARG(buf_view(&text)), after);
+    }
+    buf_free(&text);
+}
+
 static void print_table(struct view status, const char *member, const struct list_column *columns) {
     struct view value;
     struct buf text;
@@ -129,6 +141,8 @@ int command_status(const struct cli *cli, int argc, char **argv) {
         print_member(status, "config", "config");
         print_member(status, "policy", "policy");
         print_member(status, "policy_error", "REFUSED");
+        print_restart(status, "RESTART      ",
+                      ": the configuration says otherwise now, which takes a restart of exeatd");
         each_trouble(status, print_trouble);
         print_grants(status, grants_shout);
         print_table(status, "lanes", lane_columns);
@@ -139,6 +153,11 @@ int command_status(const struct cli *cli, int argc, char **argv) {
         code = judge(status);
     buf_free(&text);
     return code;
+}
+
+static void tell_reloaded(struct view answer) {
+    puts("the new configuration and policy are in use");
+    print_restart(answer, "but for ", ": that takes a restart of exeatd");
 }
 
 int command_reload(const struct cli *cli, int argc, char **argv) {
@@ -153,7 +172,7 @@ int command_reload(const struct cli *cli, int argc, char **argv) {
     if (code == EXIT_YES && cli->json)
         printf("%.*s\n", VIEW_ARG(buf_view(&text)));
     else if (code == EXIT_YES)
-        puts("the new configuration and policy are in use");
+        tell_reloaded(buf_view(&text));
     buf_free(&text);
     return code;
 }

@@ -126,6 +126,12 @@ MUST_USE int config_read_place(struct view text, const char *file, struct config
 void config_free(struct config *c);
 
 /*
+ * Appends the words, as "state, uids", of which read says something else than running, the configuration that exeatd was started
+ * with, and that a reload does not take over.
+ */
+void config_put_kept(const struct config *running, const struct config *read, struct buf *out);
+
+/*
  * Appends every lane in order (bundle_put_lane), the sandboxes of the one for
  * everybody taken from the policy. ERR_BAD, with errors, when a listener names
  * a sandbox that the policy does not have.

@@ -1,6 +1,7 @@
 #include "daemon/parent.h"
 
 #include "audit/record.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/patience.h"
 #include "daemon/activated.h"
@@ -502,15 +503,31 @@ void parent_loaded(struct parent *p, int result, struct view text) {
         parent_stop(p);
 }
 
+/* Who asked for the reload, and the log of who only sent a signal. */
+static void tell_loaded(struct parent *p) {
+    struct buf words, text;
+    buf_init(&words, 256);
+    buf_init(&text, 512);
+    config_put_kept(&p->config, &p->served, &words);
+    if (buf_len(&words) > 0)
+        log_warn("%.*s: the configuration says otherwise now, which takes a restart",
+                 VIEW_ARG(buf_view(&words)));
+    buf_put_str(&text, "{");
+    json_put_number(&text, "generation", p->generation);
+    status_put_restart(p, &text);
+    buf_put_str(&text, "}");
+    if (p->has_reload_ask)
+        control_answer(p, p->reload_ask, 0, buf_view(&text));
+    p->has_reload_ask = false;
+    buf_free(&words);
+    buf_free(&text);
+}
+
 void parent_committed(struct parent *p) {
-    char text[64];
-    snprintf(text, sizeof text, "{\"generation\":%u}", p->generation);
     record_event(p, p->ready ? "generation" : "start", "exeatd " EXEAT_VERSION);
-    if (p->has_reload_ask && p->rollout.loaded) {
-        control_answer(p, p->reload_ask, 0, view_str(text));
-        p->has_reload_ask = false;
-    }
     log_info("generation %u is in use", p->generation);
+    if (p->rollout.loaded)
+        tell_loaded(p);
     if (p->ready)
         return;
     p->ready = true;

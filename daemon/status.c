@@ -108,15 +108,26 @@ static void put_lane(const struct lane *lane, struct buf *out) {
     buf_put_str(out, "]}");
 }
 
+void status_put_restart(const struct parent *p, struct buf *out) {
+    struct buf words;
+    buf_init(&words, 256);
+    if (p->served.state)
+        config_put_kept(&p->config, &p->served, &words);
+    if (buf_len(&words) > 0)
+        json_put_text(out, "restart", buf_view(&words));
+    buf_free(&words);
+}
+
 static void put_status(const struct parent *p, struct buf *out) {
     buf_put_str(out, "{");
     json_put_text(out, "version", view_str(EXEAT_VERSION));
     json_put_number(out, "generation", p->generation);
     json_put_number(out, "uptime_seconds", (clock_mono() - p->started) / 1000000000u);
     json_put_text(out, "config", view_str(p->config_file));
-    json_put_text(out, "policy", view_str(p->config.policy));
+    json_put_text(out, "policy", view_str((p->served.policy ? &p->served : &p->config)->policy));
     if (p->load_error[0])
         json_put_text(out, "policy_error", view_str(p->load_error));
+    status_put_restart(p, out);
     buf_put_str(out, ",\"lanes\":[");
     bool first = true;
     for (const struct lane *l = p->lanes; l; l = l->next) {

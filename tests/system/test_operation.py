@@ -184,6 +184,25 @@ def a_reload_that_takes_a_restart_is_no_but_not_invalid(place):
     assert code(place, "reload") == 0
 
 
+def what_a_reload_does_not_take_over_is_named(place):
+    with open(place.path("exeat.conf")) as f:
+        good = f.read()
+    with open(place.path("policy.exeat")) as f:
+        place.write("other.policy", f.read())
+    try:
+        place.write("exeat.conf", good.replace("policy policy.exeat\n", "policy other.policy\n") + "debug\ngeo country nowhere.mmdb\n")
+        assert code(place, "reload") == 0 and place.last.stdout.endswith(b"in use\nbut for geo, debug: that takes a restart of exeatd\n"), place.last
+        status = json.loads(place.exeat("status", "--json"))
+        assert status["restart"] == "geo, debug" and status["policy"].endswith("/other.policy"), status
+        assert "\nRESTART      geo, debug: the configuration says otherwise now" in place.exeat("status")
+        place.daemon.send_signal(signal.SIGHUP)
+        assert wait_for(lambda: place.log().count("geo, debug: the configuration says otherwise now, which takes a restart") == 2), place.log()
+    finally:
+        place.write("exeat.conf", good)
+    assert code(place, "reload") == 0 and place.last.stdout.endswith(b"in use\n"), place.last
+    assert "restart" not in json.loads(place.exeat("status", "--json"))
+
+
 def a_storm_of_hangups_harms_nothing(place):
     for _ in range(200):
         place.daemon.send_signal(signal.SIGHUP)
@@ -676,7 +695,8 @@ TESTS = [exit_codes_are_those_of_the_manual, what_cannot_be_read_is_6_or_5_whate
          a_reload_cuts_what_the_new_policy_denies_while_it_runs,
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_policy_may_include_files_which_every_role_gets,
-         a_policy_may_be_json, a_policy_that_newly_allows_something_is_loaded_only_on_request, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid, a_storm_of_hangups_harms_nothing,
+         a_policy_may_be_json, a_policy_that_newly_allows_something_is_loaded_only_on_request, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid,
+         what_a_reload_does_not_take_over_is_named, a_storm_of_hangups_harms_nothing,
          a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
          a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,
          without_the_daemon_the_last_head_says_what_it_does_not_cover,

@@ -464,6 +464,38 @@ static void these_configurations_are_refused_and_say_where_and_why(void **state)
     }
 }
 
+static void what_only_a_start_takes_over_is_named(void **state) {
+    static const char least[] = "state /s\npolicy p\nlisten tcp 127.0.0.1:3128 { sandbox a }\n";
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"state /s\npolicy other\ntrust system\nlisten tcp 127.0.0.1:3129 { sandbox a }\n"
+         "limit connections 7\nreload unconfirmed\naudit durable\nresolver 192.0.2.53\n",
+         ""},
+        {"state /t\ncontrol /s/control.sock\nvault key /s/vault.key\npolicy p\n"
+         "listen tcp 127.0.0.1:3128 { sandbox a }\n",
+         "state"},
+        {"state /t\npolicy p\nlisten tcp 127.0.0.1:3128 { sandbox a }\n",
+         "state, control, vault key"},
+        {"state /s\ncontrol /s/control.sock { uid 7 }\npolicy p\nattach /a { uid 7 a }\n"
+         "geo asn /g\nuids 100 - 200\ndebug\n",
+         "control, attach, geo, uids, debug"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct config running, read;
+        struct buf out;
+        buf_init(&out, 256);
+        assert_int_equal(config_read(view_str(least), "c", &running, &errors), 0);
+        assert_int_equal(config_read(view_str(cases[i].text), "c", &read, &errors), 0);
+        config_put_kept(&running, &read, &out);
+        assert_true(view_equal(buf_view(&out), view_str(cases[i].words)));
+        buf_free(&out);
+        config_free(&read);
+        config_free(&running);
+    }
+}
+
 static void all_errors_are_met_in_one_run(void **state) {
     (void)state;
     struct config c;
@@ -604,6 +636,7 @@ int main(void) {
         cmocka_unit_test(trust_is_the_systems_or_files_or_both),
         cmocka_unit_test(limits_take_units),
         cmocka_unit_test(these_configurations_are_refused_and_say_where_and_why),
+        cmocka_unit_test(what_only_a_start_takes_over_is_named),
         cmocka_unit_test(all_errors_are_met_in_one_run),
         cmocka_unit_test(a_socket_path_fits_the_kernel),
         cmocka_unit_test(a_lane_for_everybody_has_who_has_no_other),

@@ -80,7 +80,7 @@ struct look {
     struct view text;
     const struct layer *layer;
     uint8_t *marks; /* made when the first run is found: plain text does not pay for them */
-    bool any, fragments;
+    bool any;
     size_t shown, end, whole;    /* of struct window */
     struct guard_run seen[SEEN]; /* some of those that were noted: copies are cheap */
 };
@@ -102,7 +102,7 @@ static void begin_look(struct look *look, struct guard_set *set, struct view tex
     look->text = text;
     look->layer = layer;
     look->marks = layer->marks;
-    look->any = look->fragments = false;
+    look->any = false;
     look->shown = look->end = look->whole = 0;
 }
 
@@ -111,7 +111,6 @@ static void mark(void *ctx, const struct guard_run *run) {
     if (!look->any)
         memset(look->marks, MARK_NONE, look->text.n);
     look->any = true;
-    look->fragments = look->fragments || !run->whole;
     size_t from = run->from - run->leans_before, to = run->to + run->leans_after;
     if (run->whole)
         memset(look->marks + from, MARK_WHOLE, to - from);
@@ -275,10 +274,18 @@ static size_t look_in_layers(struct guard_set *set, struct view text, struct loo
     return n;
 }
 
-static bool any_look(const struct look *looks, size_t n, bool fragments) {
+static bool any_found(const struct look *looks, size_t n) {
     bool any = false;
     for (size_t i = 0; i < n; i++)
-        any = any || (fragments ? looks[i].fragments : looks[i].any);
+        any = any || looks[i].any;
+    return any;
+}
+
+/* Whether a run was found that lies in no whole spelling, in which most parts of a spelling lie. */
+static bool any_fragment(const struct look *looks, size_t n) {
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = memchr(looks[i].marks, MARK_FRAGMENT, looks[i].text.n);
     return any;
 }
 
@@ -307,11 +314,11 @@ static void look_at(struct guard_set *set, struct window *w) {
     struct view text = view_of(bench.layers[LAYER_PLAIN].text, w->n);
     size_t n = look_in_layers(set, text, looks);
     w->folds = n > 1 && looks[1].layer == &bench.layers[LAYER_FOLDS];
-    w->any = any_look(looks, n, false);
+    w->any = any_found(looks, n);
     if (!w->any)
         return;
     share_looks(looks, n);
-    if (!any_look(looks, n, true))
+    if (!any_fragment(looks, n))
         return;
     place_looks(looks, n, w);
     for (size_t i = 0; i < n; i++)

@@ -8,6 +8,7 @@
 
 static bool into_arena; /* what is allocated now */
 static unsigned long refused;
+static struct openssl_traces *watched;
 
 /*
  * Buffers of records: each connection has one of a kind for the time of one read or write, and malloc takes its long way
@@ -52,9 +53,21 @@ static void *take(size_t n, const char *file, int line) {
     return counted(into_arena ? secret_alloc(n) : allocate(n));
 }
 
+/* The block at p is given back. */
+static void clear_traces(uint8_t *p) {
+    size_t before = (size_t)((uintptr_t)watched->from - (uintptr_t)p);
+    if ((uintptr_t)watched->from < (uintptr_t)p || before >= RECORD_MOST ||
+        before >= malloc_usable_size(p))
+        return;
+    secret_clear(watched->from, (size_t)(watched->to - watched->from));
+    *watched = (struct openssl_traces){NULL, NULL};
+}
+
 static void give(void *p, const char *file, int line) {
     (void)file;
     (void)line;
+    if (p && watched && watched->from && !secret_owns(p))
+        clear_traces(p);
     if (secret_owns(p))
         secret_free(p);
     else if (!keep(p))
@@ -79,6 +92,10 @@ int openssl_memory_start(void) {
 
 void openssl_memory_into_arena(bool yes) {
     into_arena = yes;
+}
+
+void openssl_memory_watch(struct openssl_traces *traces) {
+    watched = traces;
 }
 
 unsigned long openssl_memory_refused(void) {

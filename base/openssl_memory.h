@@ -15,4 +15,16 @@ void openssl_memory_into_arena(bool yes);
 /* How many of its allocations failed so far; always 0 unless started. */
 unsigned long openssl_memory_refused(void);
 
+/* Bytes, of one allocation, that hold what must not stay in memory; from NULL: none. */
+struct openssl_traces {
+    uint8_t *from, *to;
+};
+
+/*
+ * Until the next call, these bytes are cleared once OpenSSL gives back the memory in which they lie, and *traces is emptied.
+ * NULL: none are. OpenSSL itself (SSL_OP_CLEANSE_PLAINTEXT) would clear all of a buffer, of which a short record used
+ * little, eight bytes at a time.
+ */
+void openssl_memory_watch(struct openssl_traces *traces);
+
 #endif

@@ -1,6 +1,5 @@
 #include "http/tls_stream.h"
 
-#include "base/openssl_memory.h"
 #include "http/tls_library.h"
 
 #include <errno.h>
@@ -107,6 +106,14 @@ static ssize_t fetch(struct tls *t) {
     return n;
 }
 
+/* OpenSSL decrypts a record where it read it to, header and all, and has one buffer for it at a time. */
+static void leave_traces(struct openssl_traces *traces, uint8_t *p, size_t n) {
+    if (!traces->from || p < traces->from || p > traces->to)
+        *traces = (struct openssl_traces){p, p};
+    if (p + n > traces->to)
+        traces->to = p + n;
+}
+
 static int after_system_call(BIO *bio, struct tls *t, ssize_t n, int retry) {
     if (n > 0)
         return (int)n;
@@ -120,6 +127,8 @@ static int after_system_call(BIO *bio, struct tls *t, ssize_t n, int retry) {
 static int bio_read(BIO *bio, char *p, int size) {
     struct tls *t = BIO_get_data(bio);
     BIO_clear_retry_flags(bio);
+    if (t->is_client)
+        leave_traces(&t->traces, (uint8_t *)p, (size_t)size);
     if (t->first)
         return take_first(t, p, size);
     ssize_t n = fetched_of(t).n > 0 ? 1 : fetch(t);
@@ -250,7 +259,9 @@ void tls_free(struct tls *t) {
         return;
     if (fetched.of == t)
         fetched.of = NULL;
+    openssl_memory_watch(&t->traces);
     SSL_free(t->ssl);
+    openssl_memory_watch(NULL);
     SSL_SESSION_free(t->session);
     free(t->first);
     free(t->left);
@@ -265,7 +276,8 @@ static unsigned long refused_before; /* allocations, when the call into OpenSSL 
  * SSL_get_error looks at the queue of errors, which must be empty before a call then. Asking for it at each record
  * costs as much as judging a request's policy: whoever made errors takes them away.
  */
-static void begin(void) {
+static void begin(struct tls *t) {
+    openssl_memory_watch(&t->traces);
     refused_before = openssl_memory_refused();
 #ifdef EXEAT_SANITIZE
     if (ERR_peek_error())
@@ -328,7 +340,7 @@ enum tls_result tls_handshake(struct tls *t) {
     if (t->failure)
         return t->failure;
     stream_forget_errors();
-    begin();
+    begin(t);
     enum tls_result result = go_on(t);
     stream_forget_errors();
     /*
@@ -353,7 +365,7 @@ enum tls_result tls_read(struct tls *t, uint8_t *p, size_t size, size_t *n) {
         return t->failure;
     if (is_starved(t))
         return TLS_WANT_READ;
-    begin();
+    begin(t);
     int returned = SSL_read_ex(t->ssl, p, size, n);
     t->maybe_more = *n == size;
     if (returned != 1)
@@ -406,7 +418,7 @@ static enum tls_result keep_left(struct tls *t, size_t from) {
 /* One record; OpenSSL writes no more a call. */
 static enum tls_result write_record(struct tls *t, struct view v, size_t *n) {
     *n = 0;
-    begin();
+    begin(t);
     int returned = SSL_write_ex(t->ssl, v.p, v.n, n);
     return returned == 1 ? TLS_DONE : result_of(t, returned);
 }

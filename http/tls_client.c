@@ -108,7 +108,6 @@ static bool set_up(struct tls_client *c, struct view anchors) {
     if (!c->ctx || anchors_add(SSL_CTX_get_cert_store(c->ctx), anchors) != 0 ||
         !set_verification(c))
         return false;
-    SSL_CTX_set_options(c->ctx, SSL_OP_CLEANSE_PLAINTEXT); /* an upstream may echo a secret */
     SSL_CTX_set_session_cache_mode(c->ctx, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(c->ctx, keep_session);
     return SSL_CTX_set_alpn_protos(c->ctx, protocols, sizeof protocols - 1) == 0 &&

@@ -5,6 +5,7 @@
 #ifndef HTTP_TLS_STREAM_H
 #define HTTP_TLS_STREAM_H
 
+#include "base/openssl_memory.h"
 #include "http/tls.h"
 
 #include <openssl/ssl.h>
@@ -26,11 +27,12 @@ struct tls {
     const char *error;
     /* client side */
     bool is_client;
-    bool was_asked;           /* for a certificate of ours */
-    bool offers, shows;       /* there is one; it was given to ssl */
-    const char *verify_error; /* static; what is wrong with the upstream's certificates */
-    char name[256];           /* what sessions are for */
-    bool pinned;              /* likewise */
+    struct openssl_traces traces; /* where records were read to: an upstream may echo a secret */
+    bool was_asked;               /* for a certificate of ours */
+    bool offers, shows;           /* there is one; it was given to ssl */
+    const char *verify_error;     /* static; what is wrong with the upstream's certificates */
+    char name[256];               /* what sessions are for */
+    bool pinned;                  /* likewise */
     uint8_t pin[TLS_PIN_SIZE];
     uint64_t fresh_until; /* wall seconds; of the handshake that verified the certificate */
     SSL_SESSION *session; /* the newest that was received */

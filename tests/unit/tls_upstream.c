@@ -497,6 +497,75 @@ static void test_a_peer_that_leaves_during_the_handshake_cuts_it(void **state) {
     close_ends(&e);
 }
 
+/* ---- what an upstream said (P2) ---- */
+
+/* Whether OpenSSL is given memory for its next records in which there is left of `said`. */
+static bool is_left(const char *said) {
+    enum { BLOCKS = 4, SIZE = 16 * 1024 };
+    uint8_t *blocks[BLOCKS];
+    bool left = false;
+    for (size_t i = 0; i < BLOCKS; i++) {
+        blocks[i] = OPENSSL_malloc(SIZE);
+        assert_non_null(blocks[i]);
+        left = left || memmem(blocks[i], SIZE, said, strlen(said));
+    }
+    for (size_t i = 0; i < BLOCKS; i++)
+        OPENSSL_free(blocks[i]);
+    return left;
+}
+
+/* Has the server send these bytes, and reads the first `most` of them, `piece` at a time. */
+static void hear(struct ends *e, struct view said, size_t most, size_t piece) {
+    static uint8_t got[65536];
+    size_t n, done = 0;
+    while (said.n > 0) {
+        assert_int_equal(tls_write(e->s, said, &n), TLS_DONE);
+        said = view_skip(said, n);
+        enum tls_result r = TLS_DONE;
+        while (r == TLS_DONE && done < most) {
+            r = tls_read(e->c, got, most - done < piece ? most - done : piece, &n);
+            done += n;
+        }
+        assert_true(r == TLS_DONE || r == TLS_WANT_READ);
+    }
+    assert_int_equal(done, most);
+}
+
+static void test_what_an_upstream_said_stays_in_no_memory_that_openssl_gave_back(void **state) {
+    (void)state;
+    static uint8_t said[40000];
+    memset(said, 'S', sizeof said);
+    const struct {
+        size_t n[3], most[3],
+            piece; /* of three times: bytes, those that are read, how many at once */
+    } cases[] = {
+        {{60}, {60}, 1000},
+        {{60}, {60}, 7},
+        {{60, 16384, 60}, {60, 16384, 60}, 20000},
+        {{16384, 60, 500}, {16384, 60, 500}, 5000},
+        {{40000, 60, 1}, {40000, 60, 1}, 16384},
+        {{40000, 60}, {39000, 1060}, 3000},
+        {{60}, {0}, 1000},
+        {{16384}, {100}, 1000},
+        {{40000}, {20000}, 1000},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct ends e;
+        open_ends(&e, NAME, NULL);
+        assert_true(shake(e.c, e.s));
+        bool unread = false;
+        for (size_t k = 0; k < 3; k++) {
+            hear(&e, view_of(said, cases[i].n[k]), cases[i].most[k], cases[i].piece);
+            unread = unread || cases[i].most[k] < cases[i].n[k];
+            if (!unread && is_left("SSSSSSSS"))
+                fail_msg("case %zu: left after %zu", i, k);
+        }
+        close_ends(&e);
+        if (is_left("SSSSSSSS"))
+            fail_msg("case %zu: left at the end", i);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tu_01_to_03_and_06_every_flaw_of_a_leaf_is_named),
@@ -516,6 +585,7 @@ int main(void) {
         cmocka_unit_test(
             test_tu_06_an_upstream_that_takes_no_signature_of_our_key_is_not_spoken_to),
         cmocka_unit_test(test_a_peer_that_leaves_during_the_handshake_cuts_it),
+        cmocka_unit_test(test_what_an_upstream_said_stays_in_no_memory_that_openssl_gave_back),
     };
     if (openssl_memory_start() != 0 || secret_arena_open(1 << 20) != 0)
         return 1;

@@ -7,7 +7,8 @@
 /* One escape: how long it is, and what it stands for. */
 struct unit {
     size_t n; /* 0: none */
-    uint8_t n_bytes, bytes[ESCAPE_BYTES_MAX];
+    uint32_t n_bytes,
+        bytes; /* the first of them lowest: a number, which is returned in a register */
 };
 
 static bool is_visible(uint8_t c) {
@@ -27,7 +28,7 @@ static size_t read_digits(struct view text, size_t at, unsigned base, size_t max
 }
 
 static struct unit unit_of(size_t n, uint32_t byte) {
-    return (struct unit){byte > 0 ? n : 0, 1, {(uint8_t)byte}};
+    return (struct unit){byte > 0 ? n : 0, 1, byte};
 }
 
 /* A code point in UTF-8; one that takes more than three bytes, or is half a pair, is none. */
@@ -36,10 +37,10 @@ static struct unit unit_of_point(size_t n, uint32_t point) {
         return unit_of(n, point);
     if (point > UINT16_MAX || (point >= 0xd800 && point < 0xe000))
         return unit_of(0, 0);
-    uint8_t last = (uint8_t)(0x80 | (point & 63)), middle = (uint8_t)(0x80 | (point >> 6 & 63));
+    uint32_t last = 0x80 | (point & 63), middle = 0x80 | (point >> 6 & 63);
     if (point < 0x800)
-        return (struct unit){n, 2, {(uint8_t)(0xc0 | point >> 6), last}};
-    return (struct unit){n, 3, {(uint8_t)(0xe0 | point >> 12), middle, last}};
+        return (struct unit){n, 2, 0xc0 | point >> 6 | last << 8};
+    return (struct unit){n, 3, 0xe0 | point >> 12 | middle << 8 | last << 16};
 }
 
 /* So many digits behind `before` bytes: of a byte when there are two. */
@@ -148,9 +149,14 @@ static const struct triple *places(void) {
     return &t;
 }
 
-/* The next place where an escape may begin, or the end; the last two bytes always may. */
+/* The last two bytes of a text always may. */
+static bool may_begin(struct view text, size_t at) {
+    return at + 2 >= text.n || triple_kinds(places(), text.p + at) != 0;
+}
+
+/* The next place where an escape may begin, or the end. */
 static size_t next_beginning(struct view text, size_t from) {
-    if (from + 2 >= text.n || triple_kinds(places(), text.p + from) != 0)
+    if (may_begin(text, from))
         return from;
     size_t at = triple_next(places(), text, from);
     return at < text.n ? at : text.n - 2;
@@ -158,7 +164,7 @@ static size_t next_beginning(struct view text, size_t from) {
 
 bool escape_begins(struct view text, size_t from, size_t to) {
     for (size_t at = from; at < to && at < text.n; at++)
-        if (unit_at(text, at).n > 0)
+        if (may_begin(text, at) && unit_at(text, at).n > 0)
             return true;
     return false;
 }
@@ -177,7 +183,7 @@ size_t escape_undo(struct view text, uint8_t *out, bool *gone) {
             memcpy(out + n, text.p + done, at - done);
         n += at - done;
         for (size_t i = 0; i < unit.n_bytes; i++)
-            out[n++] = unit.bytes[i];
+            out[n++] = (uint8_t)(unit.bytes >> 8 * i);
         done = at + unit.n;
         for (size_t i = at + unit.n_bytes; i < done; i++)
             gone[i] = true;

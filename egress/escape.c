@@ -50,13 +50,9 @@ static struct unit hexadecimal(struct view text, size_t at, size_t before, size_
     return digits == 2 ? unit_of(n, value) : unit_of_point(n, value);
 }
 
-static struct unit backslash(struct view text, size_t at) {
-    uint8_t c = at + 1 < text.n ? text.p[at + 1] : 0;
-    if (c == 'x')
-        return hexadecimal(text, at, 2, 2);
-    if (c == 'u')
-        return hexadecimal(text, at, 2, 4);
-    return unit_of(is_visible(c) && !is_alnum(c) ? 2 : 0, c);
+static struct unit percent(struct view text, size_t at) {
+    bool is_wide = at + 1 < text.n && text.p[at + 1] == 'u';
+    return is_wide ? hexadecimal(text, at, 2, 4) : hexadecimal(text, at, 1, 2);
 }
 
 /* How long `what` is where it stands at `at`; else 0. */
@@ -65,6 +61,36 @@ static size_t stands_at(struct view text, size_t at, const char *what) {
     while (what[n] != '\0' && at + n < text.n && text.p[at + n] == (uint8_t)what[n])
         n++;
     return what[n] == '\0' ? n : 0;
+}
+
+enum { BRACED_MAX = 6, OCTAL_DIGITS = 3 };
+
+static struct unit braced(struct view text, size_t at) {
+    uint32_t value;
+    size_t n = read_digits(text, at + 3, 16, BRACED_MAX, &value);
+    return unit_of_point(n > 0 && stands_at(text, at + 3 + n, "}") ? n + 4 : 0, value);
+}
+
+static struct unit octal(struct view text, size_t at) {
+    uint32_t value;
+    size_t n = read_digits(text, at + 1, 8, OCTAL_DIGITS, &value);
+    return unit_of(n == OCTAL_DIGITS && value <= UINT8_MAX ? 1 + OCTAL_DIGITS : 0, value);
+}
+
+static struct unit backslash(struct view text, size_t at) {
+    uint8_t c = at + 1 < text.n ? text.p[at + 1] : 0;
+    if (is_digit(c))
+        return octal(text, at);
+    switch (c) {
+    case 'x':
+        return hexadecimal(text, at, 2, 2);
+    case 'u':
+        return stands_at(text, at + 2, "{") ? braced(text, at) : hexadecimal(text, at, 2, 4);
+    case 'U':
+        return hexadecimal(text, at, 2, 8);
+    default:
+        return unit_of(is_visible(c) && !is_alnum(c) ? 2 : 0, c);
+    }
 }
 
 enum { DIGITS_MAX = 7 };
@@ -78,18 +104,36 @@ static struct unit number(struct view text, size_t at) {
     return unit_of_point(ended ? before + n + 1 : 0, value);
 }
 
+#define NAME(text, byte)                                                                           \
+    { "&" text ";", sizeof text + 1, byte }
+
+/* XML's, and those of HTML for the rest of ASCII that fit into ESCAPE_MAX. */
+static const struct reference_name {
+    uint8_t text[ESCAPE_MAX + 1];
+    uint8_t n, byte;
+} names[] = {
+    NAME("amp", '&'),    NAME("lt", '<'),       NAME("gt", '>'),     NAME("quot", '"'),
+    NAME("apos", '\''),  NAME("excl", '!'),     NAME("num", '#'),    NAME("dollar", '$'),
+    NAME("percnt", '%'), NAME("lpar", '('),     NAME("rpar", ')'),   NAME("ast", '*'),
+    NAME("midast", '*'), NAME("plus", '+'),     NAME("comma", ','),  NAME("period", '.'),
+    NAME("sol", '/'),    NAME("colon", ':'),    NAME("semi", ';'),   NAME("equals", '='),
+    NAME("quest", '?'),  NAME("commat", '@'),   NAME("lsqb", '['),   NAME("lbrack", '['),
+    NAME("bsol", '\\'),  NAME("rsqb", ']'),     NAME("rbrack", ']'), NAME("Hat", '^'),
+    NAME("lowbar", '_'), NAME("UnderBar", '_'), NAME("grave", '`'),  NAME("lcub", '{'),
+    NAME("lbrace", '{'), NAME("vert", '|'),     NAME("verbar", '|'), NAME("rcub", '}'),
+    NAME("rbrace", '}'), NAME("AMP", '&'),      NAME("LT", '<'),     NAME("GT", '>'),
+    NAME("QUOT", '"'),
+};
+enum { NAMES = sizeof names / sizeof *names };
+
 static struct unit reference(struct view text, size_t at) {
-    static const struct {
-        const char *name;
-        uint8_t byte;
-    } names[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}};
     if (stands_at(text, at, "&#") > 0)
         return number(text, at);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        size_t n = stands_at(text, at, names[i].name);
-        if (n > 0)
+    struct view v = view_head(view_skip(text, at), ESCAPE_MAX);
+    size_t n = view_find(v, ';') + 1;
+    for (size_t i = 0; n <= v.n && i < NAMES; i++)
+        if (v.p[1] == names[i].text[1] && n == names[i].n && memcmp(v.p, names[i].text, n) == 0)
             return unit_of(n, names[i].byte);
-    }
     return unit_of(0, 0);
 }
 
@@ -104,7 +148,7 @@ static struct unit quote(struct view text, size_t at) {
 static struct unit unit_at(struct view text, size_t at) {
     switch (text.p[at]) {
     case '%':
-        return hexadecimal(text, at, 1, 2);
+        return percent(text, at);
     case '\\':
         return backslash(text, at);
     case '&':
@@ -131,14 +175,18 @@ static const struct triple *places(void) {
         t.kinds[2][c] = (uint8_t)((hex ? PERCENT : 0) | BACKSLASH | APOSTROPHE | QUOTE);
     }
     t.kinds[0]['%'] = PERCENT;
+    t.kinds[1]['u'] |= PERCENT;
     t.kinds[0]['\\'] = BACKSLASH;
-    t.kinds[1]['x'] |= BACKSLASH;
-    t.kinds[1]['u'] |= BACKSLASH;
+    for (const char *c = "xuU0123"; *c; c++)
+        t.kinds[1][(uint8_t)*c] |= BACKSLASH;
     t.kinds[0]['&'] = REFERENCE;
-    for (const char *c = "#algq"; *c; c++)
-        t.kinds[1][(uint8_t)*c] |= REFERENCE;
-    for (const char *c = "0123456789xXmptu"; *c; c++)
+    t.kinds[1]['#'] |= REFERENCE;
+    for (const char *c = "0123456789xX"; *c; c++)
         t.kinds[2][(uint8_t)*c] |= REFERENCE;
+    for (size_t i = 0; i < NAMES; i++) {
+        t.kinds[1][names[i].text[1]] |= REFERENCE;
+        t.kinds[2][names[i].text[2]] |= REFERENCE;
+    }
     t.kinds[0]['\''] = APOSTROPHE;
     for (const char *c = "'\"\\"; *c; c++)
         t.kinds[1][(uint8_t)*c] |= APOSTROPHE;

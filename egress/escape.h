@@ -5,9 +5,10 @@
  * Pure; what an escape is depends on the text alone.
  *
  * An escape is one of these, not for NUL:
- *   - "%2F" in either case;
- *   - "\x2f", "\u002f", and a backslash before any visible character that is no letter or digit;
- *   - "&#47;", "&#047;", "&#x2F;", and XML's five names, "&apos;" among them;
+ *   - "%2F" in either case, and "%u002f";
+ *   - "\x2f", "\057", "\u002f", "\u{2f}", "\U0000002f", and a backslash before any visible character that is no
+ *     letter or digit;
+ *   - "&#47;", "&#047;", "&#x2F;", and the names that XML and HTML have for ASCII ("&apos;", "&sol;");
  * where a code point is one ("\u00e4", "&#228;"), up to U+FFFF, for its UTF-8;
  *   - a quote that is doubled, and what a shell makes of one inside of quotes: '\'' and '"'"'.
  */

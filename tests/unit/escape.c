@@ -33,8 +33,15 @@ static void escapes_are_undone_once(void **state) {
     static const char *const cases[][2] = {
         {"a%2Fb%2fc%25%32%35", "a/b/c%25"},
         {"\\x2f\\x2F\\u002f\\u002F", "////"},
+        {"\\057\\u{2f}\\u{00002F}\\U0000002f%u002F", "/////"},
+        {"\\0577\\377\\u{e9}", "/7\xff\xc3\xa9"},
         {"\\\"\\'\\/\\\\\\-\\_\\.", "\"'/\\-_."},
         {"&amp;&lt;&gt;&quot;&apos;", "&<>\"'"},
+        {"&AMP;&excl;&num;&dollar;&percnt;&lpar;&rpar;&ast;&plus;&comma;&period;&sol;",
+         "&!#$%()*+,./"},
+        {"&colon;&semi;&equals;&quest;&commat;&lsqb;&bsol;&rsqb;&Hat;&lowbar;&UnderBar;&grave;",
+         ":;=?@[\\]^__`"},
+        {"&lcub;&vert;&verbar;&rcub;&lbrack;&rbrack;&lbrace;&rbrace;&midast;", "{||}[]{}*"},
         {"&#39;&#039;&#0000039;&#x27;&#X027;", "'''''"},
         {"it''s \"\"x\"\"", "it's \"x\""},
         {"it'\\''s", "it's"},
@@ -52,10 +59,13 @@ static void escapes_are_undone_once(void **state) {
 
 static void what_is_no_escape_stays(void **state) {
     static const char *const cases[] = {
-        "",    "%",         "%4",      "100%",      "%zz",   "%00",      "\\",
-        "\\n", "\\u0",      "\\ud83d", "\\udc00",   "\\x0",  "\\x00",    "\\ ",
-        "&",   "&amp",      "&#39",    "&#;",       "&#x;",  "&#65536;", "&#0;",
-        "&lt", "&unknown;", "'a'",     "\"a\" 'b'", "plain", "\\u{27}",  "&#00000039;",
+        "",           "%",           "%4",     "100%",        "%zz",       "%00",
+        "\\",         "\\n",         "\\u0",   "\\ud83d",     "\\udc00",   "\\x0",
+        "\\x00",      "\\ ",         "&",      "&amp",        "&#39",      "&#;",
+        "&#x;",       "&#65536;",    "&#0;",   "&lt",         "&unknown;", "'a'",
+        "\"a\" 'b'",  "plain",       "\\u{27", "&#00000039;", "\\u{}",     "\\u{0000027}",
+        "\\U0000002", "\\U0001f600", "\\05",   "\\400",       "\\000",     "\\089",
+        "%u002",      "%u0000",      "&sol",   "&Sol;",       "&solar;",
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

@@ -44,14 +44,15 @@ int run_attach_find(const struct cli *cli, bool wanted_private, struct run_optio
         return wanted_private || strcmp(cli->config, CLI_CONFIG) == 0
                    ? 0
                    : run_say("the configuration %s: %s", cli->config, strerror(errno));
-    if (client_config(cli, &config) != EXIT_YES)
+    put_path(o, cli->config, &o->kept);
+    int code = wanted_private ? client_place(cli, &config) : client_config(cli, &config);
+    if (code != EXIT_YES)
         return wanted_private ? 0 : -1;
     put_path(o, config.state, &o->hidden);
     put_path(o, config.control, &o->hidden);
     put_path(o, config.vault_key, &o->hidden);
     put_path(o, config.attach.path, &o->hidden);
-    /* What is written into these holds from the next start or reload on. */
-    put_path(o, cli->config, &o->kept);
+    /* What is written into it, or into the configuration, holds from the next start or reload on. */
     put_path(o, config.policy, &o->kept);
     snprintf(out->state, sizeof out->state, "%s", config.state);
     int result = wanted_private ? 0 : connect_to(cli, config.attach.path, out);

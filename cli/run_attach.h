@@ -22,7 +22,7 @@ struct run_attach {
 /*
  * Connects to the exeatd of the configuration, if there is a configuration, it has `attach`, somebody
  * listens, and no private one is wanted. Appends where that exeatd keeps what it has to what is hidden of o, and
- * what it is told to what is kept. -1 after saying what is wrong: with the configuration, or that we may not.
+ * what it is told to what is kept; for a private one also out of a configuration that has errors. -1 after saying what is wrong: with the configuration, or that we may not.
  */
 int run_attach_find(const struct cli *cli, bool wanted_private, struct run_options *o,
                     struct run_attach *out);

@@ -118,8 +118,8 @@ struct config {
 MUST_USE int config_read(struct view text, const char *file, struct config *out,
                          struct policy_errors *errors);
 /*
- * The same for who needs only `state`, `control` and `vault key`: 0 also when other words are wrong
- * (errors->total > 0); what else is in out is then not to be used.
+ * The same for who needs only `state`, `control` and `vault key`, and the paths of `policy` and `attach` where they could be read (else
+ * NULL): 0 also when other words are wrong (errors->total > 0); what else is in out is then not to be used.
  */
 MUST_USE int config_read_place(struct view text, const char *file, struct config *out,
                                struct policy_errors *errors);

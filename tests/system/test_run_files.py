@@ -272,6 +272,18 @@ def what_its_owner_has_locked_up_is_kept(scene):
     assert done.stdout == b"kept\n" and b"Read-only" in done.stderr and b"busy" in done.stderr, done
 
 
+def what_a_configuration_with_errors_names_is_hidden_and_kept_all_the_same(scene):
+    """The exeatd that has it may have been started before it was changed."""
+    scene.make(scene.file("state"))
+    key, policy = scene.write("state/vault.key", "key"), scene.write("other", "policy")
+    configuration = scene.write("some.conf", "nonsense\nstate %s\npolicy %s\ncontrol %s\nattach %s\n" % (
+        scene.file("state"), policy, scene.file("control.sock"), scene.file("attach.sock")))
+    words = scene.words(["sh", "-c", "cat %s; echo >>%s; echo >>%s" % (key, policy, configuration)])
+    done = scene.raw([words[0], "--config", configuration, *words[1:]])
+    shutil.rmtree(scene.file("state"))
+    assert not done.stdout and done.stderr.count(b"Read-only") == 2 and b"nonsense" in done.stderr, done
+
+
 def the_name_of_a_hidden_file_is_not_given_to_another_by_way_of_its_folder(scene):
     outer = scene.make(scene.file("outer"))
     secret = scene.write("outer/secret", "secret")

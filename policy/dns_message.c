@@ -31,7 +31,7 @@ static bool has_type_field(const struct request_facts *f) {
     return false;
 }
 
-/* ---- `?dns=` and a message in base64url ---- */
+/* ---- `?dns=` and a message in base64url, `?ct=` and a type ---- */
 
 /* A message's header: a question, one name, no answer. Lenient servers take base64's own digits, which stand there encoded. */
 static bool begins_message(struct view v) {
@@ -52,10 +52,18 @@ static bool begins_message(struct view v) {
            header[7] == 0;
 }
 
+/* Some take the type that Accept has from here. */
+static bool names_wanted_type(struct view value) {
+    uint8_t memory[64];
+    struct view type;
+    return percent_decode_into(value, true, memory, sizeof memory, &type) && has_type(type);
+}
+
 static bool has_parameter(const struct target *t) {
     struct view rest = t->query, name, value;
     while (t->has_query && target_pair(&rest, &name, &value))
-        if (view_equal_nocase(name, VIEW("dns")) && begins_message(value))
+        if ((view_equal_nocase(name, VIEW("dns")) && begins_message(value)) ||
+            (view_equal_nocase(name, VIEW("ct")) && names_wanted_type(value)))
             return true;
     return false;
 }
@@ -77,7 +85,8 @@ bool dns_message_is_named(const struct condition *c) {
     for (; c; c = c->next) {
         bool says = (c->kind == CONDITION_TYPE && names_type(c)) ||
                     (c->kind == CONDITION_HEADER && view_equal(c->name, VIEW("accept"))) ||
-                    (c->kind == CONDITION_QUERY && view_equal(c->name, VIEW("dns")));
+                    (c->kind == CONDITION_QUERY &&
+                     (view_equal(c->name, VIEW("dns")) || view_equal(c->name, VIEW("ct"))));
         if (says && !c->no)
             return true;
     }

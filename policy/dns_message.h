@@ -9,9 +9,9 @@
 #include "policy/condition.h"
 #include "policy/policy.h"
 
-/* Whether the request carries a question, or wants an answer: by its types, or by the message in its query. */
+/* Whether the request carries a question, or wants an answer: by its types, or by the message or the type in its query. */
 bool dns_message_is_in(const struct request_facts *f);
-/* Whether a line with these conditions is for them: `content-type`, `header accept` or `query dns` says so. */
+/* Whether a line with these conditions is for them: `content-type`, `header accept`, `query dns` or `query ct` says so. */
 bool dns_message_is_named(const struct condition *conditions);
 
 #endif

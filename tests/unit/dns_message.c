@@ -36,6 +36,10 @@ static void dn_06_a_question_is_known_in_a_query(void **state) {
     assert_true(asks("accept", "*/*", message));
     assert_true(asks("accept", "*/*", "a=b&DNS=q80BAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB"));
     assert_true(asks("accept", "*/*", "dns=%2B%2fABAAABAAAAAAAAA3d3dwdleGFtcGxlA2NvbQAAAQAB"));
+    assert_true(asks("accept", "*/*", "name=a.test&ct=application/dns-json"));
+    assert_true(asks("accept", "*/*", "CT=application%2Fdns-message&name=a.test"));
+    assert_false(asks("accept", "*/*", "ct=application/json"));
+    assert_false(asks("accept", "*/*", "path=/dns-records"));
     assert_false(asks("accept", "*/*", "dns=%2B%2"));
     assert_false(asks("accept", "*/*", "dns=8.8.8.8"));
     assert_false(asks("accept", "*/*", "dns=AAABAAAB"));
@@ -55,6 +59,8 @@ static void dn_06_a_line_is_for_them_when_it_says_so(void **state) {
     assert_true(dns_message_is_named(&type));
     assert_true(dns_message_is_named(&accept));
     assert_true(dns_message_is_named(&other));
+    query.name = view_str("ct");
+    assert_true(dns_message_is_named(&query));
     type.n_names = 1;
     query.no = true;
     assert_false(dns_message_is_named(&type));

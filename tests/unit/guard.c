@@ -252,6 +252,10 @@ static void rf_01_what_any_writer_escapes_is_masked_with_its_escapes(void **stat
         /* a string in a string */
         "key-Zx9&amp;#39;Tq4mBv\\7L&amp;amp;rW2s&amp;quot;Kd8hY_n0cP&amp;lt;f5gJt/Ea",
         "key-Zx9\\\\u0027Tq4mBv\\\\\\\\7L\\\\u0026rW2s\\\\\\\"Kd8hY_n0cP\\\\u003cf5gJt/Ea",
+        /* an escape of which only the middle or the end is escaped */
+        "key-Zx9&\\#39;Tq4mBv\\7L&rW2s\"Kd8hY_n0cP<f5gJt/Ea",
+        "key-Zx9&#x00027\\;Tq4mBv\\7L&rW2s\"Kd8hY_n0cP<f5gJt/Ea",
+        "key-Zx9%2%37Tq4mBv\\7L&rW2s\"Kd8hY_n0cP<f5gJt/Ea",
         /* base64 whose equals sign and digits are escaped on top */
         "a2V5LVp4OSdUcTRtQnZcN0wmclcycyJLZDhoWV9uMGNQPGY1Z0p0L0Vh",
         "a2V5LVp4\\u004fSdUcTRt\\u0051nZcN0wm\\u0063lcycyJLZ\\u0044hoWV9uMGN\\u0051PGY1Z0p0L0Vh",

@@ -377,6 +377,21 @@ static bool begins_top_level(const struct lexer *l) {
     return i < l->n_top;
 }
 
+/* ": its words are a, b"; nothing when the word is one of them, in quotes. */
+static void list_words(const struct lexer *l, const struct block *b, struct buf *out) {
+    for (size_t i = 0; i < b->n; i++) {
+        if (view_equal(l->token.text, view_str(b->table[i].word))) {
+            buf_reset(out);
+            return;
+        }
+        buf_printf(out, "%s%s",
+                   i > 0      ? ", "
+                   : b->n > 1 ? ": its words are "
+                              : ": its word is ",
+                   b->table[i].word);
+    }
+}
+
 static int unknown_word(struct lexer *l, const struct block *b) {
     if (b->inside && begins_top_level(l)) {
         errors_add(l->errors, l->token.at,
@@ -387,8 +402,13 @@ static int unknown_word(struct lexer *l, const struct block *b) {
     struct guess g = guess_of(l->token.text);
     for (size_t i = 0; i < b->n; i++)
         guess_offer(&g, view_str(b->table[i].word));
-    errors_add(l->errors, l->token.at, "'%.*s' is no word of %s%s", WORD_ARG(l->token.text),
-               b->inside ? b->inside : "this file", guess_text(&g));
+    struct buf words;
+    buf_init(&words, 320);
+    if (!*guess_text(&g))
+        list_words(l, b, &words);
+    errors_add(l->errors, l->token.at, "'%.*s' is no word of %s%s%.*s", WORD_ARG(l->token.text),
+               b->inside ? b->inside : "this file", guess_text(&g), VIEW_ARG(buf_view(&words)));
+    buf_free(&words);
     return ERR_BAD;
 }
 

@@ -203,7 +203,7 @@ static void every_error_of_a_text_is_met_and_the_rest_is_read(void **state) {
         {3, 7, "expected the end of the statement (a new line or ';'), not 'c'"},
         {5, 1, "a '}' that closes no block"},
         {6, 7, "expected '{', not 'say'"},
-        {8, 2, "'yes' is no word of a block"},
+        {8, 2, "'yes' is no word of a block: its words are say, once"},
         {10, 2, "'block' is no word of a block: is the '}' missing of the block opened in line 7?"},
         {13, 1, "a second 'once' in this file, the first is in line 12"},
         {14, 1, "'say' is no word of this file"},

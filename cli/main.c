@@ -110,6 +110,9 @@ static int fail_unknown(const char *noun, const char *word) {
             guess_offer(&g, view_str(commands[i].noun));
         else if (strcmp(noun, commands[i].noun) == 0 && commands[i].verb)
             guess_offer(&g, view_str(commands[i].verb));
+    if (!noun && word[0] == '-')
+        return cli_fail(EXIT_USAGE, "there is no option %s here; `exeat help` lists what there is",
+                        word);
     return cli_fail(EXIT_USAGE, "there is no command '%s%s%s'%s `exeat help%s%s` lists them",
                     noun ? noun : "", noun ? " " : "", word, *guess_text(&g) ? guess_text(&g) : ";",
                     noun ? " " : "", noun ? noun : "");

@@ -170,6 +170,9 @@ static int test(const struct cli *cli, const struct policy *p, const char *path,
         return policy_told_refuse(cli, &errors, text, path);
     if (err != 0)
         return cli_fail(EXIT_INVALID, "%s: %s", path, err_text(err));
+    if (n == 0)
+        return cli_fail(EXIT_UNSEEN, "%s: there is no expectation in it, so that nothing was tried",
+                        path);
     buf_init(&out, POLICY_OUTPUT_MAX);
     if (cli->json) {
         put_failures_json(&errors, n, &out);

@@ -588,6 +588,8 @@ static int prepare(struct parent *p) {
     int result = load_config(p->config_file, &p->config, &why);
     if (result != 0)
         fprintf(stderr, "exeatd: %.*s", VIEW_ARG(buf_view(&why)));
+    if (result != 0 && access(p->config_file, F_OK) != 0)
+        fputs("exeatd: --config FILE or EXEAT_CONFIG names another\n", stderr);
     buf_free(&why);
     if (result != 0)
         return 3;

@@ -203,6 +203,12 @@ def what_a_reload_does_not_take_over_is_named(place):
     assert "restart" not in json.loads(place.exeat("status", "--json"))
 
 
+def a_configuration_that_is_not_there_is_told_with_what_names_another(place):
+    done = subprocess.run([os.path.join(place.build, "exeatd"), "--config", place.path("nowhere.conf")], stderr=subprocess.PIPE, timeout=30)
+    assert done.returncode == 3 and done.stderr.decode() == ("exeatd: %s: No such file or directory\n"
+                                                             "exeatd: --config FILE or EXEAT_CONFIG names another\n" % place.path("nowhere.conf")), done
+
+
 def a_storm_of_hangups_harms_nothing(place):
     for _ in range(200):
         place.daemon.send_signal(signal.SIGHUP)
@@ -696,7 +702,7 @@ TESTS = [exit_codes_are_those_of_the_manual, what_cannot_be_read_is_6_or_5_whate
          a_reload_lets_run_what_the_new_policy_allows_too, a_bad_policy_keeps_the_old_one_and_shows_in_status,
          a_policy_may_include_files_which_every_role_gets,
          a_policy_may_be_json, a_policy_that_newly_allows_something_is_loaded_only_on_request, a_bad_configuration_keeps_the_old_one, a_reload_that_takes_a_restart_is_no_but_not_invalid,
-         what_a_reload_does_not_take_over_is_named, a_storm_of_hangups_harms_nothing,
+         what_a_reload_does_not_take_over_is_named, a_configuration_that_is_not_there_is_told_with_what_names_another, a_storm_of_hangups_harms_nothing,
          a_head_is_signed_when_it_is_asked_for, an_audit_that_does_not_answer_is_not_waited_for,
          a_listener_that_cannot_be_opened_is_an_error_of_the_configuration,
          without_the_daemon_the_last_head_says_what_it_does_not_cover,

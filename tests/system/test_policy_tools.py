@@ -251,6 +251,9 @@ def test_refuses_what_is_no_file_of_expectations(place):
                       ("expect allow GET /v1/items", "expected 'as' and the name of a sandbox")):
         code, out, err = place.policy("test", "--policy", "p", place.write("t", text + "\n"))
         assert code == INVALID and out == "" and why in err, (code, out, err)
+    for text in ("", "# expect allow as worker-1 GET https://api.example.com/v1/items/7\n"):
+        code, out, err = place.policy("test", "--policy", "p", place.write("t", text))
+        assert (code, out) == (UNSEEN, "") and "t: there is no expectation in it" in err, (code, out, err)
     assert place.policy("test", "t")[0] == USAGE
 
 
@@ -438,6 +441,7 @@ def diff_shows_the_limits_that_differ(place):
 def a_name_that_was_misspelled_is_answered_with_the_nearest(place):
     place.write("p", DEMO)
     for words, said in ((["polcy"], "there is no command 'polcy', did you mean 'policy'? `exeat help` lists them"),
+                        (["--confg", "f", "status"], "there is no option --confg here; `exeat help` lists what there is"),
                         (["frobnicate"], "there is no command 'frobnicate'; `exeat help` lists them"),
                         (["sandbox", "lst"], "there is no command 'sandbox lst', did you mean 'list'? `exeat help sandbox` lists them"),
                         (["help", "lgo"], "there is no command 'lgo', did you mean 'log'? `exeat help` lists them"),

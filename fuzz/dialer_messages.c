@@ -7,8 +7,11 @@
 #include "egress/dials.h"
 #include "fuzz/ends.h"
 
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,11 +78,22 @@ static void write_generation(struct buf *out) {
     buf_free(&ours);
 }
 
+/* Whatever else runs on the machine may try any port of its loopback; only root can leave that. */
+static void leave_network(void) {
+    struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+    if (unshare(CLONE_NEWNET) != 0)
+        return;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    REQUIRE(fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &lo) == 0);
+    close(fd);
+}
+
 static void open_world(void) {
     static struct buf text;
     int fds[2];
     log_open("fuzz", LOG_FATAL);
     loop = loop_new();
+    leave_network();
     upstream = listen_on_loopback(&upstream_port);
     own = listen_on_loopback(&own_port);
     struct dials_options o = {.loop = loop,

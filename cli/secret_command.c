@@ -24,8 +24,14 @@ static int read_options(int argc, char **argv, bool with_like, struct secret_opt
         {with_like ? "--like" : NULL, &o->like, NULL},
         {NULL, NULL, NULL},
     };
+    const char *words[2] = {NULL};
+    int n;
     *o = (struct secret_options){.like = ""};
-    int code = options_read(argc, argv, specs, &o->name, 1);
+    int code = options_read_some(argc, argv, specs, words, 1, 2, &n);
+    o->name = words[0];
+    if (code == EXIT_YES && n > 1)
+        return cli_fail(EXIT_USAGE, "a value is no argument, where others would see it: give it by "
+                                    "--file or standard input");
     if (code == EXIT_YES && o->certificate && (o->allow_short || o->like[0]))
         return cli_fail(EXIT_USAGE,
                         "--client-certificate goes with neither --like nor --allow-short");

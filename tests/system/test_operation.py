@@ -265,6 +265,13 @@ def secrets_that_would_break_a_field_are_refused(place):
     assert b"odd" not in place.exeat("secret", "list").encode()
 
 
+def a_value_given_as_an_argument_is_refused_and_not_repeated(place):
+    for words in (["add", "odd", SECRET], ["rotate", "demo-key", SECRET], ["add", "odd", "--like", "sk-", SECRET]):
+        assert code(place, "secret", *words) == 2 and b"is no argument" in place.last.stderr, (words, place.last)
+        assert SECRET.encode() not in place.last.stderr + place.last.stdout, place.last
+    assert b"odd" not in place.exeat("secret", "list").encode()
+
+
 def a_removed_sandbox_is_refused(place):
     place.add_sandbox("b")
     assert ask(place, sandbox="b").status == 200
@@ -710,6 +717,7 @@ TESTS = [exit_codes_are_those_of_the_manual, what_cannot_be_read_is_6_or_5_whate
          explain_asks_for_the_sandbox_only_when_there_are_several, a_second_daemon_is_told_of_the_first,
          a_rotated_secret_is_used_by_the_next_request_and_the_old_one_is_still_masked,
          rotation_under_load_gives_each_request_one_whole_value, secrets_that_would_break_a_field_are_refused,
+         a_value_given_as_an_argument_is_refused_and_not_repeated,
          a_removed_sandbox_is_refused, a_removed_secret_is_refused, a_restart_keeps_secrets_sandboxes_and_the_trail,
          the_log_is_a_table_that_can_be_narrowed, a_refusal_leads_to_its_record, a_file_that_is_no_trail_is_said_to_be_none,
          a_client_that_prints_only_the_status_line_tells_why,

@@ -7,8 +7,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { ATTEMPTS = 3, HEADS_MAX = 2 };
+enum { ATTEMPTS = 3, GLANCES = 64, HEADS_MAX = 2 };
 
 /* A head whose record must be in the log. */
 struct wanted {
@@ -216,31 +217,37 @@ static void check_end(struct verify *v, const struct segment_name *name, const s
 }
 
 /* Stops at the first finding in the file; false: and nothing behind it can be judged. */
-static int check_file(struct verify *v, int dir, const char *path, const struct segment_name *name,
-                      bool *go_on) {
-    struct segment s;
+static int check_segment(struct verify *v, struct segment *s, const struct segment_name *name,
+                         bool *go_on) {
     struct view text;
-    int result = segment_open(dir, path, &s);
-    if (result != 0)
-        return result;
+    int result = 0;
     v->report->files++;
     *go_on = true;
-    while (*go_on && (result = segment_next(&s, &text)) == 0) {
-        place(v, name, s.line);
-        *go_on = check_text(v, text, s.line == 1);
+    while (*go_on && (result = segment_next(s, &text)) == 0) {
+        place(v, name, s->line);
+        *go_on = check_text(v, text, s->line == 1);
     }
     if (*go_on && (result == ERR_AGAIN || result == ERR_LIMIT)) {
-        check_end(v, name, &s, result);
+        check_end(v, name, s, result);
         *go_on = result == ERR_AGAIN;
         result = 0;
     }
-    segment_close(&s);
     /* A file that was set aside is a finding, and the chain goes on behind its last good record. */
     if (name->bad && result == 0) {
         place(v, name, 0);
         find(v, v->chain.seq, "%s was set aside when audit started", name->text);
         *go_on = true;
     }
+    return result;
+}
+
+static int check_file(struct verify *v, int dir, const char *path, const struct segment_name *name,
+                      bool *go_on) {
+    struct segment s;
+    int result = segment_open(dir, path, &s);
+    if (result == 0)
+        result = check_segment(v, &s, name, go_on);
+    segment_close(&s);
     return result;
 }
 
@@ -259,11 +266,64 @@ static void check_head(struct verify *v, const struct wanted *w) {
              w->name, (unsigned long long)w->head->seq, (unsigned long long)r->first);
 }
 
-static int check_files(struct verify *v, int dir, const struct segment_list *list) {
+/* The files of a trail at one moment, whatever audit does with them afterwards. */
+struct trail {
+    struct segment_list list;
+    struct segment current;
+    bool has_current;
+};
+
+static void trail_close(struct trail *t) {
+    segment_list_free(&t->list);
+    segment_close(&t->current);
+}
+
+static bool is_current(int dir, const struct segment *s) {
+    struct stat now, ours;
+    return fstatat(dir, SEGMENT_CURRENT, &now, 0) == 0 && fstat(s->fd, &ours) == 0 &&
+           now.st_dev == ours.st_dev && now.st_ino == ours.st_ino;
+}
+
+static bool lists_current(const struct segment_list *l) {
+    return l->n > 0 && l->at[l->n - 1].first == UINT64_MAX;
+}
+
+/* The file being written is opened first: is it still the one when the others are listed, none was finished in between. */
+static int trail_glance(int dir, struct trail *t, bool *steady) {
+    int result = segment_open(dir, SEGMENT_CURRENT, &t->current);
+    t->has_current = result == 0;
+    t->list = (struct segment_list){0};
+    if (result == 0 || result == ERR_MISSING)
+        result = segment_list_read(dir, &t->list);
+    *steady = t->has_current ? is_current(dir, &t->current) : !lists_current(&t->list);
+    return result;
+}
+
+static int trail_open(int dir, struct trail *t) {
+    bool steady = false;
+    int result = trail_glance(dir, t, &steady);
+    for (int i = 1; i < GLANCES && result == 0 && !steady; i++) {
+        trail_close(t);
+        result = trail_glance(dir, t, &steady);
+    }
+    return result;
+}
+
+/* A file that `audit-keep` removed in the meantime is the oldest: ERR_MISSING when others were read before it. */
+static int check_files(struct verify *v, int dir, struct trail *t) {
     bool go_on = true;
     int result = 0;
-    for (size_t i = 0; i < list->n && go_on && result == 0; i++)
-        result = check_file(v, dir, list->at[i].text, &list->at[i], &go_on);
+    for (size_t i = 0; i < t->list.n && go_on && result == 0; i++) {
+        const struct segment_name *name = &t->list.at[i];
+        if (t->has_current && name->first == UINT64_MAX)
+            result = check_segment(v, &t->current, name, &go_on);
+        else
+            result = check_file(v, dir, name->text, name, &go_on);
+        if (result == ERR_MISSING && !v->begun) {
+            result = 0;
+            go_on = true;
+        }
+    }
     return result;
 }
 
@@ -302,32 +362,21 @@ static int read_newest(int dir, struct verify *v, struct chain_head *out) {
     return result == ERR_SYSTEM ? result : 0;
 }
 
-/* Tells two states of the directory apart: a rotation adds a file and may remove another. */
-struct shape {
-    size_t n;
-    uint64_t newest;
-};
-
-static struct shape shape_of(const struct segment_list *l) {
-    return (struct shape){l->n, l->n > 1 ? l->at[l->n - 2].first : 0};
-}
-
 static int attempt(int dir, const struct chain_keys *keys, const struct chain_head *head,
-                   struct verify_report *out, struct shape *shape) {
+                   struct verify_report *out) {
     struct verify v = {.keys = keys, .report = out};
     struct chain_head newest;
-    struct segment_list list;
+    struct trail t;
     *out = (struct verify_report){.good = true};
     if (head)
         want(&v, head, "the exported head", true);
     int result = read_newest(dir, &v, &newest);
-    if (result == 0)
-        result = segment_list_read(dir, &list);
     if (result != 0)
         return result;
-    *shape = shape_of(&list);
-    result = check_files(&v, dir, &list);
-    segment_list_free(&list);
+    result = trail_open(dir, &t);
+    if (result == 0)
+        result = check_files(&v, dir, &t);
+    trail_close(&t);
     if (result == 0)
         conclude(&v);
     return result;
@@ -335,19 +384,9 @@ static int attempt(int dir, const struct chain_keys *keys, const struct chain_he
 
 int verify_log(int dir, const struct chain_keys *keys, const struct chain_head *head,
                struct verify_report *out) {
-    int result = ERR_SYSTEM;
-    for (int i = 0; i < ATTEMPTS; i++) {
-        struct segment_list list;
-        struct shape before = {0};
-        result = attempt(dir, keys, head, out, &before);
-        if ((result == 0 && out->good) || segment_list_read(dir, &list) != 0)
-            break;
-        struct shape after = shape_of(&list);
-        segment_list_free(&list);
-        /* A rotation in between looks like missing records; look again. */
-        if (after.n == before.n && after.newest == before.newest)
-            break;
-    }
+    int result = ERR_MISSING;
+    for (int i = 0; i < ATTEMPTS && result == ERR_MISSING; i++)
+        result = attempt(dir, keys, head, out);
     return result;
 }
 

@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -818,9 +819,46 @@ def as_root_without_uids_it_is_refused(_):
 
 
 # Each in a place of its own.
+def rotate_while_it_is_read(copy, parts):
+    """The first file of the trail is a pipe: whenever it is read, the file being written is finished and another begun."""
+    path = lambda name: os.path.join(copy, name)
+    first, content = parts[0]
+    os.mkfifo(path(first))
+    with open(path("audit.jsonl"), "wb") as f:
+        f.write(parts[1][1])
+    for finished, following in zip(parts[1:], parts[2:]):
+        with open(path(first), "wb") as pipe:
+            os.mkfifo(path("next"))
+            os.rename(path("next"), path(first))
+            os.rename(path("audit.jsonl"), path(finished[0]))
+            with open(path("audit.jsonl"), "wb") as f:
+                f.write(following[1])
+            pipe.write(content)
+
+
+def a_trail_whose_file_is_finished_while_it_is_verified_is_good(_):
+    with small_place(config="limit audit-file 65536\n") as place:
+        folder, copy = place.path("state", "audit"), place.path("copy")
+
+        def names():
+            return sorted(n for n in os.listdir(folder) if n.startswith("audit-"))
+        while len(names()) < 5:
+            assert ask(place).status == 200
+        parts = []
+        for name in names():
+            with open(os.path.join(folder, name), "rb") as f:
+                parts.append((name, f.read()))
+        os.mkdir(copy)
+        shutil.copy(os.path.join(folder, "sign.pub"), copy)
+        threading.Thread(target=rotate_while_it_is_read, args=(copy, parts), daemon=True).start()
+        assert wait_for(lambda: os.path.exists(os.path.join(copy, "audit.jsonl")))
+        assert code(place, "log", "verify", "--dir", copy) == 0, place.last.stdout
+
+
 ALONE = [systemd_is_told_when_it_is_ready, a_listener_can_come_from_socket_activation, an_ordinary_user_can_run_it,
          too_few_descriptors_are_told_of, descriptors_are_as_many_as_a_container_permits, as_root_without_uids_it_is_refused,
-         tampering_shows_in_the_status_until_what_was_found_is_taken_away]
+         tampering_shows_in_the_status_until_what_was_found_is_taken_away,
+         a_trail_whose_file_is_finished_while_it_is_verified_is_good]
 
 
 def main():

@@ -82,6 +82,12 @@ def host(command):
     return subprocess.run(command.split(), check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout.decode()
 
 
+def set_kernel(setting, value=1):
+    """What sysctl(8) does, which not every machine has: a word below /proc/sys, with dots."""
+    with open("/proc/sys/" + setting.replace(".", "/"), "w") as f:
+        f.write("%d" % value)
+
+
 def raise_with(run, interface, addresses):
     for address in addresses:
         run("ip addr add %s dev %s%s" % (address, interface, " nodad" if ":" in address else ""))

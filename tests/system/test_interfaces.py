@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside
+from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside, set_kernel
 from helpers import HOSTS, POLICY, Answer
 from place import Report, wait_for
 
@@ -130,7 +130,7 @@ def printed_rules_refuse_all_else_at_once_ct_13_ct_14(w):
     host("ip addr add fd20:2::1/64 dev veth-b nodad")
     assert w.guests["b"].talk("tcp", "fd20:2::1", 3129)[0] in refused
     # Nor is there a way to another sandbox.
-    host("sysctl -qw net.ipv4.ip_forward=1")
+    set_kernel("net.ipv4.ip_forward")
     before = len(w.decisions())
     end, got = w.guests["b"].talk("udp", "10.20.1.2", 7777, b"x")
     assert end in ("PermissionError 13", "OSError 113") + refused and len(w.decisions()) == before, end
@@ -166,7 +166,8 @@ def printed_rules_let_nothing_go_on_through_the_host_ct_13(w):
     """The host routes, and another table, whose rules come first, publishes ports of hosts behind it, as of containers."""
     load_printed(w)
     w.load(OTHERS)
-    host("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
+    set_kernel("net.ipv4.ip_forward")
+    set_kernel("net.ipv6.conf.all.forwarding")
     guest = w.guests["b"]
     guest.run("ip addr add fd20:3::2/64 dev eth0 nodad")
     host("ip addr add fd20:3::1/64 dev veth-b nodad")

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside
+from guests import Guest, GuestPlace, host, query, raise_with, rcode, run_inside, set_kernel
 from helpers import FLOOD, HOSTS, POLICY, Answer
 from place import Report, Skip, wait_for
 
@@ -33,7 +33,7 @@ def calls(on):
     """br_netfilter, where the kernel has it: whether rules look at packets at the bridge."""
     for word in ("ip", "ip6"):
         if os.path.exists("/proc/sys/net/bridge/bridge-nf-call-%stables" % word):
-            host("sysctl -qw net.bridge.bridge-nf-call-%stables=%d" % (word, on))
+            set_kernel("net.bridge.bridge-nf-call-%stables" % word, on)
 
 
 class World(GuestPlace):
@@ -108,7 +108,8 @@ def names_and_the_proxy_are_asked_beside_it(w):
 
 def all_else_is_refused_at_once_ct_13_ct_14(w):
     w.fresh()
-    host("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
+    set_kernel("net.ipv4.ip_forward")
+    set_kernel("net.ipv6.conf.all.forwarding")
     for name, address, port in (("b", "203.0.113.9", 443), ("b", "10.20.9.2", 443), ("b", "10.20.2.1", 5301), ("a", "10.20.2.2", 443),
                                 ("b", "fd20:9::2", 443), ("c", "192.0.2.53", 53)):
         begin = time.monotonic()
@@ -170,7 +171,7 @@ while True:
 def who_connects_to_a_sandbox_is_answered_by_it(w):
     """From the host, and through it: TPROXY takes what the sandbox begins, not what it answers."""
     w.fresh()
-    host("sysctl -qw net.ipv4.ip_forward=1")
+    set_kernel("net.ipv4.ip_forward")
     server = subprocess.Popen(["nsenter", "--net=/proc/%d/ns/net" % w.guests["a"].process.pid, sys.executable, "-c", SERVER], stdout=subprocess.PIPE)
     try:
         assert server.stdout.readline() == b"ready\n"
@@ -208,13 +209,14 @@ def gone():
 def ports_that_another_table_publishes_are_exeats_all_the_same_ct_13(w):
     w.fresh()
     w.load(PUBLISHED)
-    host("sysctl -qw net.ipv4.ip_forward=1")
+    set_kernel("net.ipv4.ip_forward")
     answer = w.guests["b"].ask("10.20.2.1", 8088, "clear.allowed.test", "/published")
     assert answer.status == 403 and w.newest(id=answer.record)["meant"] == "10.20.2.1:8088" and gone() == 0, answer
 
 
 def without_the_routes_nothing_goes_on_and_a_check_says_which_is_missing(w):
-    host("sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1")
+    set_kernel("net.ipv4.ip_forward")
+    set_kernel("net.ipv6.conf.all.forwarding")
     for family, word in ((4, ""), (6, "-6 ")):
         for missing, finding in (("rule del fwmark 0x6578", "no rule looks up in the table for it what TPROXY has marked: ip %srule add fwmark 0x6578 lookup 25976"),
                                  ("route flush table 25976", "the table for what TPROXY has marked does not lead to this host: "
@@ -261,12 +263,13 @@ def sources_that_are_looked_up_with_the_mark_are_named(w):
     w.fresh()
     finding = "%s: packets that TPROXY has marked are dropped here, as their sources are looked up with the mark: sysctl net.ipv4.conf.%s.src_valid_mark=0\n"
     for which, setting in (("all", "all.src_valid_mark"), ("NAME", "veth-b.src_valid_mark")):
-        host("sysctl -qw net.ipv4.conf.%s=1" % setting)
+        set_kernel("net.ipv4.conf." + setting)
         code, text = w.check()
         answer = w.guests["b"].ask(FARAWAY[4], 8080, "clear.allowed.test", patience=1)
-        host("sysctl -qw net.ipv4.conf.veth-b.accept_local=1")
+        set_kernel("net.ipv4.conf.veth-b.accept_local")
         with_local = w.check()[1], w.guests["b"].ask(FARAWAY[4], 8080, "clear.allowed.test")
-        host("sysctl -qw net.ipv4.conf.%s=0 net.ipv4.conf.veth-b.accept_local=0" % setting)
+        set_kernel("net.ipv4.conf." + setting, 0)
+        set_kernel("net.ipv4.conf.veth-b.accept_local", 0)
         names = ["veth-a", "veth-b", "br0"] if which == "all" else ["veth-b"]
         assert (code, text) == (1, "".join(finding % (name, which) for name in names)), text
         assert isinstance(answer, str), answer

@@ -143,6 +143,14 @@ def skip_unless_other_ports_are_caught():
         raise Skip("this kernel does not have nftables' socket and tproxy: " + done.stderr.decode().strip())
 
 
+def own_address():
+    """That of the host's name, or where it has none that of a name in Debian."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except socket.gaierror:
+        return "127.0.1.1"
+
+
 def ct_13_without_the_variables_other_ports_of_tcp_are_refused_in_words_and_recorded(scene):
     skip_unless_other_ports_are_caught()
     port = scene.place.values["port"]
@@ -153,7 +161,7 @@ def ct_13_without_the_variables_other_ports_of_tcp_are_refused_in_words_and_reco
              ("8.8.8.8/853", client_hello("dns.test"), b"\x15\x03\x03\x00\x02\x02\x31"),
              ("203.0.113.9/2222", b"SSH-2.0-test\r\n", b"SSH-2.0-exeat\r\n"),
              ("203.0.113.9/7", b"x", b""), ("203.0.113.9/5432", bytes.fromhex("0000000804d2162f"), b""), ("203.0.113.9/3128", b"CONNECT a.test:443 HTTP/1.1\r\n\r\n", b"HTTP/1.1 4"),
-             ("%s/%d" % (socket.gethostbyname(socket.gethostname()), port), b"", b"")]
+             ("%s/%d" % (own_address(), port), b"", b"")]
     if cases[-1][0].startswith("127."):
         cases.pop()
     log = scene.file("ports.jsonl")
@@ -245,14 +253,6 @@ def names_are_resolved_for_who_looks_for_addresses_first(scene):
 def a_name_that_is_not_allowed_is_not_resolved(scene):
     done = scene.run("env", "-i", PYTHON, "-c", "import socket; socket.getaddrinfo('example.com', 80)")
     assert done.returncode == 1 and b"gaierror" in done.stderr, done.stderr
-
-
-def own_address():
-    """That of the host's name, or where it has none that of a name in Debian."""
-    try:
-        return socket.gethostbyname(socket.gethostname())
-    except socket.gaierror:
-        return "127.0.1.1"
 
 
 def who_is_root_of_the_network_gains_nothing(scene):

@@ -620,8 +620,8 @@ def the_echo_host_is_found_by_its_name_and_says_where_the_connection_was_meant_t
         answer = fetch(w.net.connect(address, 80), "GET /by-echo", host="echo.exeat.internal")
         said = json.loads(answer.body)
         assert said["door"] == "transparent" and said["sandbox"] == "a" and said["meant"] == meant + ":80", said
-    code, out, err = w.net.run("dig", "+short", "@192.0.2.53", "echo.exeat.internal")
-    assert code == 0 and out.startswith("198.18."), (code, out, err)
+    code, found = resolve(w, "echo.exeat.internal", server="192.0.2.53")
+    assert code == 0 and found[0].startswith("198.18."), (code, found)
 
 
 def main():

@@ -32,24 +32,41 @@ static size_t wide_blank(struct view v) {
     return 0;
 }
 
+/* Bytes, once decoded, of the blank that stands in front; 0: none does. */
+static size_t blank_size(struct view v) {
+    struct view rest = v;
+    if (v.n == 0 || (v.p[0] != '%' && v.p[0] != '+'))
+        return 0;
+    return v.p[0] == '+' || path_segment_decoded(&rest) == ' ' ? 1 : wide_blank(v);
+}
+
 struct view path_segment_unpadded(struct view v) {
-    while (v.n > 0 && v.p[0] == '%') {
-        struct view rest = v;
-        size_t n = path_segment_decoded(&rest) == ' ' ? 1 : wide_blank(v);
-        if (n == 0)
-            return v;
+    for (size_t n; (n = blank_size(v)) > 0;)
         for (; n > 0; n--)
             (void)path_segment_decoded(&v);
-    }
     return v;
 }
 
-bool path_segment_is_stripped(struct view tail) {
-    tail = path_segment_unpadded(tail);
+static bool ends_name(struct view tail) {
     if (tail.n == 0)
         return true;
     uint8_t c = path_segment_decoded(&tail);
     return c == ';' || c == '.' || c == '?' || c == '#';
+}
+
+bool path_segment_is_stripped(struct view tail) {
+    return ends_name(path_segment_unpadded(tail));
+}
+
+bool path_tails_next_is_stripped(struct path_tails *t, struct view tail) {
+    if (blank_size(tail) == 0)
+        return ends_name(tail);
+    if (!t->behind || tail.p >= t->behind) {
+        struct view rest = path_segment_unpadded(tail);
+        t->behind = rest.p;
+        t->stripped = ends_name(rest);
+    }
+    return t->stripped;
 }
 
 bool path_segment_is_number(struct view segment, bool widely) {

@@ -148,9 +148,10 @@ static void follow(struct walk *w, uint32_t from, uint32_t hash, struct view seg
 static void follow_stripped(struct walk *w, uint32_t from, struct view segment) {
     uint32_t hash = hash_start(from);
     struct view rest = segment;
+    struct path_tails tails = {.behind = NULL};
     for (size_t n = 1; rest.n > 0; n++) {
         hash = hash_byte(hash, to_lower(path_segment_decoded(&rest)));
-        if (path_segment_is_stripped(rest))
+        if (path_tails_next_is_stripped(&tails, rest))
             follow(w, from, hash, segment, n, false, true);
     }
 }

@@ -404,6 +404,10 @@ def rx_09_long_and_deep_targets_and_bodies_cost_little(place):
     assert got.status == 200, got
     assert time.monotonic() - begun < 10, "%.1f s" % (time.monotonic() - begun)
     quick(place)
+    for blank in ("%20", "+", "%C2%A0"):
+        lines = ["GET /v1/items/7/%sx?%d" % (blank * (16000 // len(blank)), i) for i in range(5)]
+        took = statistics.median(place.record(ask(place, line, placeholder=None).record)["us_judge"] for line in lines)
+        assert took < 60000, "%s: %d us" % (blank, took)
 
 
 def rx_10_without_memory_no_check_is_skipped_and_nothing_crashes(place):

@@ -406,6 +406,18 @@ void hex_encode(struct view v, char *out) {
     *out = 0;
 }
 
+int hex_number(struct view v, uint32_t *out) {
+    if (v.n == 0 || v.n > 8)
+        return ERR_BAD;
+    for (*out = 0; v.n > 0; v = view_skip(v, 1)) {
+        int digit = hex_value(v.p[0]);
+        if (digit < 0)
+            return ERR_BAD;
+        *out = *out << 4 | (uint32_t)digit;
+    }
+    return 0;
+}
+
 int hex_decode(struct view v, uint8_t *out, size_t size) {
     if (v.n / 2 != size || v.n % 2 != 0)
         return ERR_BAD;

@@ -199,5 +199,7 @@ static inline uint8_t to_lower(uint8_t c) {
 void hex_encode(struct view v, char *out);
 /* Exactly 2*size digits of either case. ERR_BAD otherwise. */
 MUST_USE int hex_decode(struct view v, uint8_t *out, size_t size);
+/* A number of one to eight digits of either case. ERR_BAD otherwise. */
+MUST_USE int hex_number(struct view v, uint32_t *out);
 
 #endif

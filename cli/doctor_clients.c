@@ -107,7 +107,7 @@ static const struct client {
      BY_NOTHING,
      "Verify return code: 0",
      {"openssl", "version"},
-     {"openssl", "s_client", "-verify_return_error", "-connect", ECHO_HOST ":443", "-servername",
+     {"openssl", "s_client", "-verify_return_error", "-connect", (ECHO_HOST ":443"), "-servername",
       ECHO_HOST},
      "SSL_CERT_FILE"},
     {"getent",
@@ -179,7 +179,7 @@ static _Noreturn void execute(const struct run *r, int out) {
         argv[i] = texts[i];
     }
     int null = open("/dev/null", O_RDONLY);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+    if (!argv[0] || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
         _exit(126);
     close_range(3, ~0U, 0);
     set_way(r->way, r->ways);

@@ -97,11 +97,13 @@ static void probe_outside(const struct probe *p, const struct authority *targets
 /* The IPv4 gateway, as /proc/net/route has it: eight digits in the machine's order. */
 static void probe_gateway(const struct probe *p) {
     char line[256], text[INET_ADDRSTRLEN];
-    unsigned destination, gateway;
+    uint32_t destination, gateway;
     FILE *routes = fopen("/proc/net/route", "re");
     while (routes && fgets(line, sizeof line, routes)) {
-        if (sscanf(line, "%*s %x %x", &destination, &gateway) != 2 || destination != 0 ||
-            gateway == 0)
+        struct view rest = view_str(line);
+        (void)view_cut(&rest, '\t'); /* the interface */
+        if (hex_number(view_cut(&rest, '\t'), &destination) != 0 || destination != 0 ||
+            hex_number(view_cut(&rest, '\t'), &gateway) != 0 || gateway == 0)
             continue;
         inet_ntop(AF_INET, &(struct in_addr){gateway}, text, sizeof text);
         probe_tcp(p, text, 80);

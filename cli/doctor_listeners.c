@@ -4,8 +4,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { TABLE_MAX = 4 << 20, LISTENING = 0x0a };
@@ -18,21 +16,17 @@ static struct view column(struct view *line) {
 
 /* "0100007F:0C38" of IPv4: four bytes in the machine's order; on all addresses: loopback is one of them. */
 static bool read_listener(struct view line, struct endpoint *out) {
-    unsigned address, port, state;
-    char local[64], status[8], text[INET_ADDRSTRLEN];
+    uint32_t address, port, state;
+    char text[INET_ADDRSTRLEN];
     column(&line);
-    struct view where = column(&line);
+    struct view where = column(&line), digits = view_cut(&where, ':');
     column(&line);
-    if (view_cstr(where, local, sizeof local) != 0 ||
-        view_cstr(column(&line), status, sizeof status) != 0 || sscanf(status, "%x", &state) != 1 ||
-        state != LISTENING)
+    if (hex_number(column(&line), &state) != 0 || state != LISTENING ||
+        hex_number(where, &port) != 0)
         return false;
-    const char *colon = strchr(local, ':');
-    if (!colon || sscanf(colon + 1, "%x", &port) != 1)
-        return false;
-    if (colon - local != 8)
+    if (digits.n != 8)
         return endpoint_of("::1", (uint16_t)port, out);
-    if (sscanf(local, "%8x", &address) != 1)
+    if (hex_number(digits, &address) != 0)
         return false;
     struct in_addr in = {address ? address : htonl(INADDR_LOOPBACK)};
     return inet_ntop(AF_INET, &in, text, sizeof text) && endpoint_of(text, (uint16_t)port, out);

@@ -315,7 +315,7 @@ static int tell(const struct cli *cli, const char *path, int result,
 }
 
 static int verify(const struct cli *cli, const char *given, const struct chain_head *head) {
-    struct verify_report report;
+    struct verify_report report = {0};
     struct chain_keys *keys = NULL;
     char path[4096];
     int dir, code = open_directory(cli, given, path, &dir);
@@ -333,7 +333,7 @@ static int verify(const struct cli *cli, const char *given, const struct chain_h
 
 static int verify_copy(const struct cli *cli, const char *file, const char *key,
                        const struct chain_head *head) {
-    struct verify_report report;
+    struct verify_report report = {0};
     struct chain_keys *keys = NULL;
     int result = key ? sign_key_public(AT_FDCWD, key, &keys) : 0;
     if (result == ERR_SYSTEM || result == ERR_MISSING)
@@ -365,7 +365,7 @@ int command_log_verify(const struct cli *cli, int argc, char **argv) {
                                         {"--file", &file, NULL},
                                         {"--key", &key, NULL},
                                         {NULL, NULL, NULL}};
-    struct chain_head head;
+    struct chain_head head = {0};
     int code = options_read(argc, argv, specs, NULL, 0);
     if (code == EXIT_YES && (dir ? file || key : key && !file))
         code = cli_fail(EXIT_USAGE, "--key belongs to --file, in the place of --dir");
@@ -384,7 +384,7 @@ int command_log_verify(const struct cli *cli, int argc, char **argv) {
 
 /* How many records came after the head and its own line; 0 too when the log cannot be read or is not good. */
 static uint64_t count_newer(int dir, const struct chain_head *head) {
-    struct verify_report report;
+    struct verify_report report = {0};
     struct chain_keys *keys = NULL;
     bool read = sign_key_public(dir, "sign.pub", &keys) == 0 &&
                 verify_log(dir, keys, head, &report) == 0 && report.good;

@@ -67,7 +67,7 @@ static struct view next_certificate(struct view *ca) {
 static int add_all(const char *folder, struct view ca, int begun) {
     int why = 0, number = 0;
     for (struct view one; why == 0 && (one = next_certificate(&ca)).n > 0;) {
-        pid_t pid;
+        pid_t pid = 0;
         if (++number <= begun)
             continue;
         why = begin_adding(folder, number, one, &pid);

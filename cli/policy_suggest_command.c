@@ -67,9 +67,10 @@ static int try(struct addition *a) {
 static int leave_out(struct addition *a, size_t from, size_t to, struct view why) {
     int err = 0;
     for (size_t i = from; i < to && err == 0; i++) {
-        a->wishes[i]->out = true;
-        a->wishes[i]->why = arena_copy(&a->s->asked.arena, why);
-        err = a->wishes[i]->why.p ? 0 : ERR_MEMORY;
+        struct wish *w = a->wishes[i];
+        w->out = true; /* NOLINT(clang-analyzer-core.NullDereference): list_wishes filled all n */
+        w->why = arena_copy(&a->s->asked.arena, why);
+        err = w->why.p ? 0 : ERR_MEMORY;
     }
     return err;
 }
@@ -81,7 +82,7 @@ static int let_in(struct addition *a, size_t from, size_t to) {
     if (a->tries >= TRIES_MAX)
         return leave_out(a, from, to, VIEW("not tried, since too many others do not fit"));
     for (size_t i = from; i < to; i++)
-        a->wishes[i]->out = false;
+        a->wishes[i]->out = false; /* NOLINT(clang-analyzer-core.NullDereference): as above */
     int err = try(a);
     if (err != ERR_BAD && err != ERR_LIMIT)
         return err;

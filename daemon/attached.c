@@ -148,12 +148,13 @@ int attached_opened(struct process *egress) {
     return 0;
 }
 
+static const char not_attached[] =
+    "no sandbox of this name is attached: only those that `exeat run` has made can be probed from "
+    "here; in others run `exeat doctor`";
+
 /* Why it cannot be probed; NULL: it can. */
 static const char *probe_refusal(const struct lane *l) {
-    return l && l->probing ? "the sandbox is being probed already"
-           : !l
-               ? "no sandbox of this name is attached: only those that `exeat run` has made can be "
-                 "probed from here; in others run `exeat doctor`"
+    return l->probing      ? "the sandbox is being probed already"
            : l->unenforced ? "the sandbox is unenforced: nothing keeps it from going beside exeat"
            : !l->open      ? "the sandbox is being made, and is probed before its command begins"
                            : NULL;
@@ -164,7 +165,7 @@ void attached_ask_probe(struct parent *p, uint32_t ask, struct view sandbox) {
     struct lane *l = p->lanes;
     while (l && (!l->attach || l->ended || !view_equal(view_str(l->sandbox), sandbox)))
         l = l->next;
-    const char *why = probe_refusal(l);
+    const char *why = l ? probe_refusal(l) : not_attached;
     if (!why && attach->state != PROCESS_UP)
         why = "attach is not running: see `exeat status`";
     if (why) {

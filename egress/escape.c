@@ -105,7 +105,7 @@ static struct unit number(struct view text, size_t at) {
 }
 
 #define NAME(text, byte)                                                                           \
-    { "&" text ";", sizeof text + 1, byte }
+    { "&" text ";", sizeof(text) + 1, (byte) }
 
 /* XML's, and those of HTML for the rest of ASCII that fit into ESCAPE_MAX. */
 static const struct reference_name {

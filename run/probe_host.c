@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "run/host_sockets.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -190,17 +189,23 @@ void probe_abstract(const struct probe *p) {
 
 /* ---- processes ---- */
 
-static bool can_open(const char *pid, const char *name, int flags) {
+/* 0: none. */
+static int pid_of(const char *name) {
+    uint64_t pid;
+    return view_number(view_str(name), INT_MAX, &pid) == 0 ? (int)pid : 0;
+}
+
+static bool can_open(int pid, const char *name, int flags) {
     char path[64];
-    snprintf(path, sizeof path, "/proc/%.16s/%s", pid, name);
+    snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
     int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0)
         close(fd);
     return fd >= 0;
 }
 
-static const char *touch_of(const char *pid) {
-    if (kill((pid_t)atoi(pid), 0) == 0)
+static const char *touch_of(int pid) {
+    if (kill(pid, 0) == 0)
         return "it can be sent signals";
     if (can_open(pid, "mem", O_RDWR) || can_open(pid, "environ", O_RDONLY))
         return "its memory can be read";
@@ -210,7 +215,7 @@ static const char *touch_of(const char *pid) {
 /* Numbers that /proc shows mean nothing where it is another namespace's. */
 static bool is_own_proc(void) {
     char self[16] = "";
-    return readlink("/proc/self", self, sizeof self - 1) > 0 && atoi(self) == getpid();
+    return readlink("/proc/self", self, sizeof self - 1) > 0 && pid_of(self) == getpid();
 }
 
 static bool try_daemons(const struct probe *p, DIR *processes) {
@@ -218,13 +223,11 @@ static bool try_daemons(const struct probe *p, DIR *processes) {
                               "another uid than exeatd's";
     bool touched = false;
     for (struct dirent *e; !touched && (e = readdir(processes)) != NULL;) {
-        const char *how = isdigit((unsigned char)e->d_name[0]) && is_daemon(atoi(e->d_name))
-                              ? touch_of(e->d_name)
-                              : NULL;
+        int pid = pid_of(e->d_name);
+        const char *how = pid > 0 && is_daemon(pid) ? touch_of(pid) : NULL;
         touched = how != NULL;
         if (touched)
-            probe_tell(p, "process", "exeatd", PROBE_ESCAPED, fix, "process %s: %s", e->d_name,
-                       how);
+            probe_tell(p, "process", "exeatd", PROBE_ESCAPED, fix, "process %d: %s", pid, how);
     }
     return touched;
 }

@@ -183,12 +183,10 @@ static int send_and_wait(const struct endpoint *e, struct view datagram, int wai
     int fd = open_to(e, SOCK_DGRAM);
     if (fd < 0)
         return errno;
-    int why = 0;
-    if (send(fd, datagram.p, datagram.n, 0) < 0)
-        why = errno;
-    else if (!is_ready(fd, POLLIN, wait_ms))
+    int why = send(fd, datagram.p, datagram.n, 0) < 0 ? errno : 0;
+    if (why == 0 && !is_ready(fd, POLLIN, wait_ms))
         why = ETIMEDOUT;
-    else if (recv(fd, &byte, 1, 0) < 0)
+    if (why == 0 && recv(fd, &byte, 1, 0) < 0)
         why = errno;
     close(fd);
     return why;
@@ -240,7 +238,7 @@ static size_t write_question(uint8_t out[QUESTION_MAX]) {
     struct buf b;
     random_bytes(nonce, sizeof nonce);
     hex_encode(view_of(nonce, sizeof nonce), name);
-    strcat(name, name_end);
+    memcpy(name + 2 * NONCE_SIZE, name_end, sizeof name_end);
     buf_init(&b, QUESTION_MAX);
     buf_put(&b, view_of(nonce, 2));
     buf_put(&b, VIEW("\1\0\0\1\0\0\0\0\0\1"));

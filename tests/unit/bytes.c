@@ -338,6 +338,16 @@ static void hexadecimal_goes_both_ways_and_nothing_else_is_read(void **state) {
     assert_int_equal(hex_decode(VIEW("0fag"), bytes, 2), ERR_BAD);
     assert_int_equal(hex_decode(VIEW("0x0f"), bytes, 2), ERR_BAD);
     assert_int_equal(hex_decode(none, bytes, 0), 0);
+    uint32_t number;
+    assert_int_equal(hex_number(VIEW("0100007F"), &number), 0);
+    assert_int_equal(number, 0x0100007f);
+    assert_int_equal(hex_number(VIEW("fffffFFF"), &number), 0);
+    assert_int_equal(number, UINT32_MAX);
+    assert_int_equal(hex_number(VIEW("a"), &number), 0);
+    assert_int_equal(number, 10);
+    assert_int_equal(hex_number(VIEW("100000000"), &number), ERR_BAD);
+    assert_int_equal(hex_number(VIEW("0x1"), &number), ERR_BAD);
+    assert_int_equal(hex_number(none, &number), ERR_BAD);
 }
 
 static void bytes_inside_of_a_buffer_are_replaced(void **state) {

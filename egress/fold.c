@@ -58,12 +58,14 @@ static bool literal_is_at(struct view text, size_t at, const char *literal, size
     return at + n <= text.n && view_equal(view_slice(text, at, at + n), view_of(literal, n));
 }
 
-/* What nearly every sign in binary data fails by. */
+/* What nearly every sign in binary data fails by, and every backslash among backslashes. */
 static bool may_begin_literal(struct view text, size_t at) {
-    if (at + 1 == text.n)
-        return false;
-    uint8_t c = text.p[at + 1];
-    return text.p[at] == '%' ? c == '0' : c == 'r' || c == 'n' || c == '\\';
+    uint8_t next = at + 1 < text.n ? text.p[at + 1] : 0;
+    if (text.p[at] == '%')
+        return next == '0';
+    if (next == '\\')
+        next = at + 2 < text.n ? text.p[at + 2] : 0;
+    return next == 'r' || next == 'n';
 }
 
 static size_t literal_fold(struct view text, size_t at) {

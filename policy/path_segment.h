@@ -10,7 +10,7 @@
 /* The next byte, decoded. What is not "%XX" stands for itself. v is not empty. */
 uint8_t path_segment_decoded(struct view *v);
 /* Without blanks in front: encoded ones, also those of Unicode, and '+', which servers that decode paths as forms are take for one. */
-struct view path_segment_unpadded(struct view segment);
+struct view path_segment_unpadded(struct view v);
 /*
  * Whether servers are known to strip this from the end of a segment: nothing, parameters, a format, dots, blanks, and
  * what is a query or a fragment to who parses it once more ("%3F", "%23").

@@ -87,6 +87,8 @@ static void check_one(struct suggestion *s, struct view text, struct view trail,
                       const struct wish *w) {
     struct policy *after;
     struct buf out, formatted;
+    if (w->authority.port == 0) /* its rule is no policy, and is told as what does not fit */
+        return;
     leave_but(s, w);
     must(suggestion_build(s, text, "policy") == 0);
     buf_init(&out, TEXT_MAX);

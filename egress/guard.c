@@ -281,14 +281,6 @@ static bool any_found(const struct look *looks, size_t n) {
     return any;
 }
 
-/* Whether a run was found that lies in no whole spelling, in which most parts of a spelling lie. */
-static bool any_fragment(const struct look *looks, size_t n) {
-    bool any = false;
-    for (size_t i = 0; i < n && !any; i++)
-        any = memchr(looks[i].marks, MARK_FRAGMENT, looks[i].text.n);
-    return any;
-}
-
 /* Everything that was found holds for all looks: up to the plain one, and down from it. */
 static void share_looks(struct look *looks, size_t n) {
     for (size_t i = n; i-- > 1;)
@@ -318,7 +310,8 @@ static void look_at(struct guard_set *set, struct window *w) {
     if (!w->any)
         return;
     share_looks(looks, n);
-    if (!any_fragment(looks, n))
+    /* The plain one has all marks now; most runs lie in a whole spelling, and none of those counts. */
+    if (!memchr(looks[0].marks, MARK_FRAGMENT, looks[0].text.n))
         return;
     place_looks(looks, n, w);
     for (size_t i = 0; i < n; i++)

@@ -25,6 +25,8 @@ A file of tests/system/cases reads like this; a security person can add to it wi
     upstream nothing | requests N | incomplete | text "T" | no "T"
     record allow | deny REASON | has FIELD "TEXT"
     outcome REASON | has FIELD "TEXT"     of an allowed request's second record
+    last has FIELD "TEXT"                 of the outcome of what was allowed, else of the decision: who was quicker
+                                          says which
     within SECONDS                        from the first byte to the end of the answer
     whole                                 only in one piece (the case is about timing or size, or has surroundings)
 
@@ -62,7 +64,7 @@ SPLITS = int(os.environ.get("EXEAT_SPLITS", "2").replace("all", "100000"))
 SEED = int(os.environ.get("EXEAT_SEED", "20261129"))
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cases")
 WORDS = {"in", "send", "reply", "see", "upstream", "record", "for", "whole", "sni", "sni-raw", "extension", "open",
-         "hangup", "outcome", "within"} | SURROUNDINGS
+         "hangup", "outcome", "last", "within"} | SURROUNDINGS
 # A refusal that says less to the sandbox than to the operator (policy/reason.c).
 SHOWN = {"placeholder_wrong_identity": "foreign_credential"}
 
@@ -542,7 +544,7 @@ class Runner:
                 assert outcome and outcome["reason"] == seen.reason, "outcome %r" % outcome
             else:
                 assert SHOWN.get(record["reason"], record["reason"]) == seen.reason, "record %r" % record
-        assert record["verdict"] == ("allow" if not seen.refused else "deny") or case.words("record"), "record %r" % record
+        assert record["verdict"] == ("allow" if not seen.refused else "deny") or case.words("record") or case.words("last"), "record %r" % record
         for rest in case.words("record"):
             word, _, more = rest.partition(" ")
             if word in ("allow", "deny"):
@@ -558,15 +560,16 @@ class Runner:
             else:
                 raise SystemExit("%s: record %s?" % (case.at, word))
         if case.words("outcome"):
-            self._check_outcome(case, values, record["id"])
+            self._check_record_words(case, values, case.words("outcome"), self._outcome(record["id"]))
+        if case.words("last"):
+            self._check_record_words(case, values, case.words("last"), record if record["verdict"] == "deny" else self._outcome(record["id"]))
 
     def _outcome(self, record_id):
         return wait_for(lambda: next((r for r in self.trail.read() if r["kind"] == "outcome"
                                       and r.get("id") == record_id), None))
 
-    def _check_outcome(self, case, values, record_id):
-        outcome = self._outcome(record_id)
-        for rest in case.words("outcome"):
+    def _check_record_words(self, case, values, words, outcome):
+        for rest in words:
             word, _, more = rest.partition(" ")
             field, _, text = more.partition(" ")
             if word == "has":

@@ -859,8 +859,10 @@ def lanes_that_come_and_go_leave_nothing_behind(place):
         seen, last = None, ()
         while seen != last:
             time.sleep(1)
-            seen, last = last, (status(place)["generation"], {key: descriptors(pid) for key, pid in shared.items()})
-        return last[1]
+            # Before control is asked, which may not have heard of the end of who asks.
+            open_now = {key: descriptors(pid) for key, pid in shared.items()}
+            seen, last = last, (open_now, status(place)["generation"])
+        return open_now
 
     def rounds(n):
         for _ in range(n):

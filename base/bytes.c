@@ -10,13 +10,11 @@
 
 /* ---- views ---- */
 
-bool view_equal(struct view a, struct view b) {
-    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
-}
-
 bool view_equal_nocase(struct view a, struct view b) {
     if (a.n != b.n)
         return false;
+    if (view_equal(a, b))
+        return true;
     for (size_t i = 0; i < a.n; i++)
         if (to_lower(a.p[i]) != to_lower(b.p[i]))
             return false;
@@ -47,11 +45,6 @@ struct view view_slice(struct view v, size_t from, size_t to) {
     return view_head(view_skip(v, from), to - from);
 }
 
-size_t view_find(struct view v, uint8_t c) {
-    const uint8_t *at = v.n ? memchr(v.p, c, v.n) : NULL;
-    return at ? (size_t)(at - v.p) : v.n;
-}
-
 size_t view_search(struct view v, struct view needle) {
     if (needle.n == 0)
         return 0;
@@ -69,13 +62,6 @@ struct view view_trim(struct view v) {
     while (v.n > 0 && is_blank(v.p[v.n - 1]))
         v.n--;
     return v;
-}
-
-struct view view_cut(struct view *v, uint8_t c) {
-    size_t at = view_find(*v, c);
-    struct view before = view_head(*v, at);
-    *v = view_skip(*v, at + 1);
-    return before;
 }
 
 int view_number(struct view v, uint64_t max, uint64_t *out) {
@@ -105,10 +91,6 @@ int view_cstr(struct view v, char *out, size_t size) {
 }
 
 /* ---- buffers ---- */
-
-void buf_init(struct buf *b, size_t max) {
-    *b = (struct buf){.max = max};
-}
 
 void buf_raise(struct buf *b, size_t max) {
     if (b->max < max)
@@ -145,10 +127,6 @@ void buf_reset(struct buf *b) {
         secret_clear(b->p, b->n);
     b->pos = b->n = 0;
     b->failed = false;
-}
-
-struct view buf_view(const struct buf *b) {
-    return view_of(b->p ? b->p + b->pos : NULL, b->n - b->pos);
 }
 
 void buf_consume(struct buf *b, size_t n) {
@@ -227,87 +205,35 @@ uint8_t *buf_make_room(struct buf *b, size_t want) {
     return b->p + b->n;
 }
 
-void buf_commit(struct buf *b, size_t n) {
-    assert(n <= b->cap - b->n);
-    b->n += n;
-}
-
-void buf_put(struct buf *b, struct view v) {
-    if (v.n == 0)
-        return;
-    uint8_t *p = buf_reserve(b, v.n);
-    if (!p)
-        return;
-    memcpy(p, v.p, v.n);
-    b->n += v.n;
-}
-
-static void store_u32(uint8_t *p, uint32_t x) {
-    p[0] = (uint8_t)(x >> 24);
-    p[1] = (uint8_t)(x >> 16);
-    p[2] = (uint8_t)(x >> 8);
-    p[3] = (uint8_t)x;
-}
-
-void buf_put_u8(struct buf *b, uint8_t x) {
-    uint8_t *p = buf_reserve(b, 1);
-    if (!p)
-        return;
-    *p = x;
-    b->n++;
-}
-
-void buf_put_u16(struct buf *b, uint16_t x) {
-    uint8_t p[2] = {(uint8_t)(x >> 8), (uint8_t)x};
-    buf_put(b, view_of(p, sizeof p));
-}
-
-void buf_put_u32(struct buf *b, uint32_t x) {
-    uint8_t *p = buf_reserve(b, 4);
-    if (!p)
-        return;
-    store_u32(p, x);
-    b->n += 4;
-}
-
-void buf_put_u64(struct buf *b, uint64_t x) {
-    uint8_t *p = buf_reserve(b, 8);
-    if (!p)
-        return;
-    store_u32(p, (uint32_t)(x >> 32));
-    store_u32(p + 4, (uint32_t)x);
-    b->n += 8;
-}
-
 /* A base that the compiler knows costs no division. */
-static inline size_t digits_of(uint64_t x, unsigned base, char out[20]) {
-    char digits[20];
-    size_t at = sizeof digits;
-    do
-        digits[--at] = "0123456789abcdef"[x % base];
-    while (x /= base);
-    memcpy(out, digits + at, sizeof digits - at);
-    return sizeof digits - at;
+static inline size_t digits_count(uint64_t x, unsigned base) {
+    size_t n = 1;
+    while (x /= base)
+        n++;
+    return n;
+}
+
+static inline void digits_put(uint64_t x, unsigned base, char *to, size_t n) {
+    for (; n > 0; x /= base)
+        to[--n] = "0123456789abcdef"[x % base];
 }
 
 size_t digits_write(uint64_t x, unsigned base, char out[20]) {
-    return base == 16 ? digits_of(x, 16, out) : digits_of(x, 10, out);
+    size_t n = base == 16 ? digits_count(x, 16) : digits_count(x, 10);
+    if (base == 16)
+        digits_put(x, 16, out, n);
+    else
+        digits_put(x, 10, out, n);
+    return n;
 }
 
 void buf_put_decimal(struct buf *b, uint64_t x) {
-    char digits[20];
-    buf_put(b, view_of(digits, digits_of(x, 10, digits)));
-}
-
-void buf_put_block(struct buf *b, struct view v) {
-    uint8_t *p = v.n <= UINT32_MAX && v.n <= SIZE_MAX - 4 ? buf_reserve(b, v.n + 4) : NULL;
-    if (!p) {
-        b->failed = true;
+    size_t n = digits_count(x, 10);
+    uint8_t *to = buf_reserve(b, n);
+    if (!to)
         return;
-    }
-    store_u32(p, (uint32_t)v.n);
-    view_copy(v, p + 4);
-    b->n += v.n + 4;
+    digits_put(x, 10, (char *)to, n);
+    b->n += n;
 }
 
 void buf_printf(struct buf *b, const char *format, ...) {
@@ -330,58 +256,8 @@ void buf_patch_u32(struct buf *b, size_t at, uint32_t x) {
     if (b->failed)
         return;
     assert(at <= buf_len(b) && buf_len(b) - at >= 4);
-    store_u32(b->p + b->pos + at, x);
-}
-
-/* ---- readers ---- */
-
-struct reader reader_of(struct view v) {
-    return (struct reader){v, false};
-}
-
-struct view read_bytes(struct reader *r, size_t n) {
-    if (r->bad || n > r->rest.n) {
-        r->bad = true;
-        return (struct view){NULL, 0};
-    }
-    struct view v = view_head(r->rest, n);
-    r->rest = view_skip(r->rest, n);
-    return v;
-}
-
-static inline uint64_t read_number(struct reader *r, size_t n) {
-    struct view v = read_bytes(r, n);
-    uint64_t x = 0;
-    for (size_t i = 0; v.n > 0 && i < n; i++)
-        x = x << 8 | v.p[i];
-    return x;
-}
-
-uint8_t read_u8(struct reader *r) {
-    return (uint8_t)read_number(r, 1);
-}
-
-uint16_t read_u16(struct reader *r) {
-    return (uint16_t)read_number(r, 2);
-}
-
-uint32_t read_u32(struct reader *r) {
-    return (uint32_t)read_number(r, 4);
-}
-
-uint64_t read_u64(struct reader *r) {
-    return read_number(r, 8);
-}
-
-struct view read_block(struct reader *r, size_t max) {
-    uint32_t n = read_u32(r);
-    if (n > max)
-        r->bad = true;
-    return read_bytes(r, n);
-}
-
-bool read_done(const struct reader *r) {
-    return !r->bad && r->rest.n == 0;
+    x = htobe32(x);
+    memcpy(b->p + b->pos + at, &x, sizeof x);
 }
 
 /* ---- characters ---- */
@@ -397,11 +273,25 @@ int hex_value(uint8_t c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* The eight digits of four bytes: each half byte spread to a byte of its own, and all made digits together. */
+static void put_eight_digits(const uint8_t *p, char *out) {
+    uint32_t bytes;
+    memcpy(&bytes, p, sizeof bytes);
+    uint64_t x = be32toh(bytes);
+    x = (x | x << 16) & 0x0000ffff0000ffff;
+    x = (x | x << 8) & 0x00ff00ff00ff00ff;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
+    uint64_t letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    x = htobe64(x + 0x3030303030303030 + letters * ('a' - '0' - 10));
+    memcpy(out, &x, sizeof x);
+}
+
 void hex_encode(struct view v, char *out) {
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < v.n; i++) {
-        *out++ = digits[v.p[i] >> 4];
-        *out++ = digits[v.p[i] & 15];
+    for (; v.n >= 4; v = view_skip(v, 4), out += 8)
+        put_eight_digits(v.p, out);
+    for (; v.n > 0; v = view_skip(v, 1)) {
+        *out++ = "0123456789abcdef"[v.p[0] >> 4];
+        *out++ = "0123456789abcdef"[v.p[0] & 15];
     }
     *out = 0;
 }

@@ -10,6 +10,8 @@
 
 #include "base/error.h"
 
+#include <assert.h>
+#include <endian.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,7 +40,9 @@ static inline struct view view_str(const char *s) {
 static inline bool view_is_empty(struct view v) {
     return v.n == 0;
 }
-bool view_equal(struct view a, struct view b);
+static inline bool view_equal(struct view a, struct view b) {
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
+}
 /* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). */
 bool view_equal_nocase(struct view a, struct view b);
 /* Orders like memcmp, a prefix first. */
@@ -63,14 +67,22 @@ static inline void view_copy(struct view v, void *out) {
 /* v[from, to), both clamped to v. */
 struct view view_slice(struct view v, size_t from, size_t to);
 /* Index of the first byte c, or v.n. */
-size_t view_find(struct view v, uint8_t c);
+static inline size_t view_find(struct view v, uint8_t c) {
+    const uint8_t *at = v.n ? (const uint8_t *)memchr(v.p, c, v.n) : NULL;
+    return at ? (size_t)(at - v.p) : v.n;
+}
 /* Index of the first occurrence of needle, or v.n; an empty needle is found at 0. */
 size_t view_search(struct view v, struct view needle);
 /* v without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3). */
 struct view view_trim(struct view v);
 /* Splits v at the first c: returns what stands before it, leaves the rest behind it in *v
  * (empty when there is no c). */
-struct view view_cut(struct view *v, uint8_t c);
+static inline struct view view_cut(struct view *v, uint8_t c) {
+    size_t at = view_find(*v, c);
+    struct view before = view_head(*v, at);
+    *v = view_skip(*v, at + 1);
+    return before;
+}
 /* Decimal digits only, at least one, no sign, at most max. ERR_BAD or ERR_LIMIT. */
 MUST_USE int view_number(struct view v, uint64_t max, uint64_t *out);
 /* Copies v and a NUL into out (size bytes). ERR_BAD when v holds a NUL, ERR_LIMIT when too long. */
@@ -93,7 +105,9 @@ struct buf {
 };
 
 /* An empty buffer that never holds more than max bytes. Allocates nothing yet. */
-void buf_init(struct buf *b, size_t max);
+static inline void buf_init(struct buf *b, size_t max) {
+    *b = (struct buf){.max = max};
+}
 /* Lets it hold up to max bytes where it could hold fewer. */
 void buf_raise(struct buf *b, size_t max);
 void buf_init_secret(struct buf *b, size_t max);
@@ -104,7 +118,9 @@ void buf_free(struct buf *b);
 /* Empties without giving memory back; clears the bytes where that is the buffer's way, and `failed`. */
 void buf_reset(struct buf *b);
 /* Unread bytes; valid until the buffer changes. */
-struct view buf_view(const struct buf *b);
+static inline struct view buf_view(const struct buf *b) {
+    return view_of(b->p ? b->p + b->pos : NULL, b->n - b->pos);
+}
 static inline size_t buf_len(const struct buf *b) {
     return b->n - b->pos;
 }
@@ -130,7 +146,10 @@ static inline uint8_t *buf_reserve(struct buf *b, size_t want) {
         return b->p + b->n;
     return buf_make_room(b, want);
 }
-void buf_commit(struct buf *b, size_t n);
+static inline void buf_commit(struct buf *b, size_t n) {
+    assert(n <= b->cap - b->n);
+    b->n += n;
+}
 /*
  * Puts append or set `failed` and append nothing; a caller may make many and
  * look once at buf_ok. Numbers are big-endian.
@@ -138,20 +157,49 @@ void buf_commit(struct buf *b, size_t n);
 static inline bool buf_ok(const struct buf *b) {
     return !b->failed;
 }
-void buf_put(struct buf *b, struct view v);
+static inline void buf_put(struct buf *b, struct view v) {
+    if (v.n == 0)
+        return;
+    uint8_t *p = buf_reserve(b, v.n);
+    if (!p)
+        return;
+    memcpy(p, v.p, v.n);
+    b->n += v.n;
+}
 static inline void buf_put_str(struct buf *b, const char *s) {
     buf_put(b, view_str(s));
 }
-void buf_put_u8(struct buf *b, uint8_t x);
-void buf_put_u16(struct buf *b, uint16_t x);
-void buf_put_u32(struct buf *b, uint32_t x);
-void buf_put_u64(struct buf *b, uint64_t x);
+static inline void buf_put_u8(struct buf *b, uint8_t x) {
+    buf_put(b, view_of(&x, sizeof x));
+}
+static inline void buf_put_u16(struct buf *b, uint16_t x) {
+    x = htobe16(x);
+    buf_put(b, view_of(&x, sizeof x));
+}
+static inline void buf_put_u32(struct buf *b, uint32_t x) {
+    x = htobe32(x);
+    buf_put(b, view_of(&x, sizeof x));
+}
+static inline void buf_put_u64(struct buf *b, uint64_t x) {
+    x = htobe64(x);
+    buf_put(b, view_of(&x, sizeof x));
+}
 /* Writes the number's digits in base 10 or 16, and no NUL; how many. */
 size_t digits_write(uint64_t x, unsigned base, char out[20]);
 /* The number in decimal digits. */
 void buf_put_decimal(struct buf *b, uint64_t x);
 /* A 32-bit length and the bytes. */
-void buf_put_block(struct buf *b, struct view v);
+static inline void buf_put_block(struct buf *b, struct view v) {
+    uint8_t *p = v.n <= UINT32_MAX && v.n <= SIZE_MAX - 4 ? buf_reserve(b, v.n + 4) : NULL;
+    if (!p) {
+        b->failed = true;
+        return;
+    }
+    uint32_t n = htobe32((uint32_t)v.n);
+    memcpy(p, &n, sizeof n);
+    view_copy(v, p + 4);
+    b->n += v.n + 4;
+}
 void buf_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Overwrites four bytes at offset `at` from pos (a length written after its content). */
 void buf_patch_u32(struct buf *b, size_t at, uint32_t x);
@@ -167,16 +215,48 @@ struct reader {
     bool bad;
 };
 
-struct reader reader_of(struct view v);
-uint8_t read_u8(struct reader *r);
-uint16_t read_u16(struct reader *r);
-uint32_t read_u32(struct reader *r);
-uint64_t read_u64(struct reader *r);
-struct view read_bytes(struct reader *r, size_t n);
+static inline struct reader reader_of(struct view v) {
+    return (struct reader){v, false};
+}
+static inline struct view read_bytes(struct reader *r, size_t n) {
+    if (r->bad || n > r->rest.n) {
+        r->bad = true;
+        return (struct view){NULL, 0};
+    }
+    struct view v = view_head(r->rest, n);
+    r->rest = view_skip(r->rest, n);
+    return v;
+}
+static inline uint8_t read_u8(struct reader *r) {
+    struct view v = read_bytes(r, 1);
+    return v.n > 0 ? v.p[0] : 0;
+}
+static inline uint16_t read_u16(struct reader *r) {
+    uint16_t x = 0;
+    view_copy(read_bytes(r, sizeof x), &x);
+    return be16toh(x);
+}
+static inline uint32_t read_u32(struct reader *r) {
+    uint32_t x = 0;
+    view_copy(read_bytes(r, sizeof x), &x);
+    return be32toh(x);
+}
+static inline uint64_t read_u64(struct reader *r) {
+    uint64_t x = 0;
+    view_copy(read_bytes(r, sizeof x), &x);
+    return be64toh(x);
+}
 /* A block of at most max bytes; a longer one sets bad. */
-struct view read_block(struct reader *r, size_t max);
+static inline struct view read_block(struct reader *r, size_t max) {
+    uint32_t n = read_u32(r);
+    if (n > max)
+        r->bad = true;
+    return read_bytes(r, n);
+}
 /* Not bad, and nothing left. */
-bool read_done(const struct reader *r);
+static inline bool read_done(const struct reader *r) {
+    return !r->bad && r->rest.n == 0;
+}
 
 /* ---- characters (RFC 9110 5.6.2; locale does not matter) ---- */
 

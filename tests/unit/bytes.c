@@ -331,6 +331,17 @@ static void hexadecimal_goes_both_ways_and_nothing_else_is_read(void **state) {
     (void)state;
     hex_encode(VIEW("\x0f\xa0"), text);
     assert_string_equal(text, "0fa0");
+    for (size_t n = 0; n <= 9; n++)
+        for (unsigned c = 0; c < 256; c++) {
+            uint8_t many[9];
+            char got[19], expected[19] = "";
+            for (size_t i = 0; i < n; i++) {
+                many[i] = (uint8_t)(c + 37 * i);
+                snprintf(expected + 2 * i, 3, "%02x", many[i]);
+            }
+            hex_encode(view_of(many, n), got);
+            assert_string_equal(got, expected);
+        }
     assert_int_equal(hex_decode(VIEW("0FA0"), bytes, 2), 0);
     assert_memory_equal(bytes, "\x0f\xa0", 2);
     assert_int_equal(hex_decode(VIEW("0fa"), bytes, 2), ERR_BAD);

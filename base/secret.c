@@ -20,6 +20,7 @@ static struct {
     uint8_t *p;
     size_t size;
     size_t in_use;
+    size_t first; /* no block before this one is free */
 } arena;
 
 #define ALIGN ((size_t)16)
@@ -80,10 +81,15 @@ void *secret_alloc(size_t size) {
     if (!arena.p || size > arena.size)
         return NULL;
     size = (size + ALIGN - 1) / ALIGN * ALIGN;
-    for (size_t at = 0; at < arena.size; at += sizeof(struct block) + block_at(at)->size) {
+    bool passed = false; /* by a free block */
+    for (size_t at = arena.first; at < arena.size;
+         at += sizeof(struct block) + block_at(at)->size) {
         struct block *b = block_at(at);
+        if (!passed)
+            arena.first = at;
         if (b->used)
             continue;
+        passed = true;
         merge_free_after(at);
         if (b->size < size)
             continue;
@@ -107,6 +113,9 @@ void secret_free(void *p) {
     assert(b->used == 1);
     secret_clear(p, b->size);
     b->used = 0;
+    size_t at = (size_t)((uint8_t *)b - arena.p);
+    if (at < arena.first)
+        arena.first = at;
     arena.in_use -= b->size;
 }
 

@@ -29,27 +29,37 @@ __attribute__((target("avx2"))) static inline __m256i look_up(const struct tripl
                             _mm256_shuffle_epi8(load(t->high[i]), high));
 }
 
-/* The first place that is of a kind, or else the first one that was not looked at. */
-__attribute__((target("avx2"))) static size_t skip(const struct triple *t, struct view v,
-                                                   size_t at) {
-    for (; v.n - at >= TRIPLE_LANES + 2; at += TRIPLE_LANES) {
-        const uint8_t *p = v.p + at;
-        __m256i kinds = _mm256_and_si256(_mm256_and_si256(look_up(t, 0, p), look_up(t, 1, p)),
-                                         look_up(t, 2, p));
-        __m256i none = _mm256_cmpeq_epi8(kinds, _mm256_setzero_si256());
-        for (uint32_t places = ~(uint32_t)_mm256_movemask_epi8(none); places; places &= places - 1)
-            if (triple_kinds(t, p + __builtin_ctz(places)) != 0)
-                return at + (size_t)__builtin_ctz(places);
+/* Those of 32 places from p on that may be of a kind. */
+__attribute__((target("avx2"))) static inline uint32_t places_from(const struct triple *t,
+                                                                   const uint8_t *p) {
+    __m256i kinds =
+        _mm256_and_si256(_mm256_and_si256(look_up(t, 0, p), look_up(t, 1, p)), look_up(t, 2, p));
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(kinds, _mm256_setzero_si256()));
+}
+
+/* For texts of at least WIDE bytes. The last 32 places overlap those before them. */
+enum { WIDE = TRIPLE_LANES + 2 };
+__attribute__((target("avx2"))) static size_t next_wide(const struct triple *t, struct view v,
+                                                        size_t at) {
+    while (v.n - at > 2) {
+        size_t from = v.n - at >= WIDE ? at : v.n - WIDE;
+        for (uint32_t places = places_from(t, v.p + from) >> (at - from) << (at - from); places;
+             places &= places - 1) {
+            size_t place = from + (size_t)__builtin_ctz(places);
+            if (triple_kinds(t, v.p + place) != 0)
+                return place;
+        }
+        at = from + TRIPLE_LANES;
     }
-    return at;
+    return v.n;
 }
 
 #endif
 
 size_t triple_next(const struct triple *t, struct view v, size_t at) {
 #if defined __x86_64__
-    if (v.n - at >= TRIPLE_LANES + 2 && __builtin_cpu_supports("avx2"))
-        at = skip(t, v, at);
+    if (v.n >= WIDE && __builtin_cpu_supports("avx2"))
+        return next_wide(t, v, at);
 #endif
     while (v.n - at > 2 && triple_kinds(t, v.p + at) == 0)
         at++;

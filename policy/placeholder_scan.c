@@ -433,7 +433,8 @@ static void scan_line_end(struct scan *s, size_t at) {
 static void scan_line_ends(struct scan *s, size_t from, size_t to) {
     for (size_t at = from > s->after_lines ? from : s->after_lines;
          at < to && at < s->v.n && !s->found; at++)
-        scan_line_end(s, at);
+        if (s->v.p[at] == '\n')
+            scan_line_end(s, at);
 }
 
 /* ---- the pass ---- */

@@ -99,16 +99,13 @@ const char *record_kind_name(enum record_kind k) {
 
 /* ---- building ---- */
 
-/* What a field may need when it is cut to nothing but its mark. */
-static size_t least_size(enum record_field f) {
-    return table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
-}
+enum { LEAST_TEXT_SIZE = TEXT_HEADER + LEAST_TEXT };
 
 static size_t least_size_of_all(void) {
     static size_t sum;
     if (sum == 0)
         for (unsigned f = 0; f < FIELD_COUNT; f++)
-            sum += least_size(f);
+            sum += table[f].number ? NUMBER_SIZE : LEAST_TEXT_SIZE;
     return sum;
 }
 
@@ -123,30 +120,42 @@ void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64
     buf_put_u64(&r->bytes, mono);
 }
 
-/* False when the field is there already. */
-static bool claim(struct record *r, enum record_field f) {
+/* False when the field is there already. least: what it may need, a text when it is cut to nothing but its mark. */
+static bool claim(struct record *r, enum record_field f, size_t least) {
     uint64_t bit = UINT64_C(1) << f;
     if (r->present & bit)
         return false;
     r->present |= bit;
-    r->reserve -= least_size(f);
+    r->reserve -= least;
     return true;
+}
+
+/* As buf_put_u8 and buf_put_block, but room is asked for once: of a record's bytes nearly all are such. */
+static void put_text(struct buf *out, enum record_field f, struct view value) {
+    uint8_t *to = buf_reserve(out, TEXT_HEADER + value.n);
+    if (!to)
+        return;
+    uint32_t n = htobe32((uint32_t)value.n);
+    *to++ = (uint8_t)f;
+    memcpy(to, &n, sizeof n);
+    memcpy(to + sizeof n, value.p, value.n);
+    buf_commit(out, TEXT_HEADER + value.n);
 }
 
 bool record_text(struct record *r, enum record_field f, struct view value) {
     assert(!table[f].number);
-    if (view_is_empty(value) || !claim(r, f))
+    if (view_is_empty(value) || !claim(r, f, LEAST_TEXT_SIZE))
         return true;
     size_t kept = r->reserve + TEXT_HEADER;
     size_t most = buf_room(&r->bytes) > kept ? buf_room(&r->bytes) - kept : 0;
     if (most > RECORD_TEXT_MAX)
         most = RECORD_TEXT_MAX;
-    buf_put_u8(&r->bytes, (uint8_t)f);
     if (value.n <= most) {
-        buf_put_block(&r->bytes, value);
+        put_text(&r->bytes, f, value);
         return true;
     }
     size_t head = most > LEAST_TEXT ? most - LEAST_TEXT : 0;
+    buf_put_u8(&r->bytes, (uint8_t)f);
     buf_put_u32(&r->bytes, (uint32_t)(head + LEAST_TEXT));
     buf_put(&r->bytes, view_head(value, head));
     buf_put(&r->bytes, VIEW("..."));
@@ -159,7 +168,7 @@ void record_str(struct record *r, enum record_field f, const char *value) {
 
 void record_number(struct record *r, enum record_field f, uint64_t value) {
     assert(table[f].number);
-    if (!claim(r, f))
+    if (!claim(r, f, NUMBER_SIZE))
         return;
     buf_put_u8(&r->bytes, (uint8_t)f);
     buf_put_u64(&r->bytes, value);

@@ -513,8 +513,9 @@ static bool borrow_for_guard(struct exchange *ex) {
     const struct policy *p = ex->generation->policy;
     struct view sandbox = view_str(ex->sandbox), own = verdict_credential(&ex->verdict);
     bool unknown = suspension_is_unknown(ex->lane);
-    while (ex->guarding < policy_sandbox_credentials(p, sandbox)) {
-        struct view credential = policy_sandbox_credential_at(p, sandbox, ex->guarding++);
+    for (struct view credential;
+         (credential = policy_sandbox_credential_at(p, sandbox, ex->guarding)).n > 0;) {
+        ex->guarding++;
         struct upstream_key key = ex->upstream->key;
         if ((ex->verdict.swap >= 0 && view_equal(credential, own)) ||
             !(policy_lends_at_host(p, sandbox, credential, &ex->authority, &key.authority) ||

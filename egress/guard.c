@@ -1,5 +1,6 @@
 #include "egress/guard.h"
 
+#include "base/eight.h"
 #include "base/secret.h"
 #include "egress/escape.h"
 #include "egress/fold.h"
@@ -384,6 +385,9 @@ static size_t trailing_word(const struct guard_set *set, struct view text, size_
 /* The end of the bytes from `from` on that are all marked or all not. */
 static size_t run_end(const uint8_t *marks, size_t from, size_t n) {
     bool marked = marks[from];
+    uint64_t same = EIGHT(marks[from]);
+    while (n - from >= 8 && eight_at(marks + from) == same)
+        from += 8;
     while (from < n && (marks[from] != MARK_NONE) == marked)
         from++;
     return from;

@@ -1,6 +1,7 @@
 #include "egress/substitute.h"
 
 #include "base/base64.h"
+#include "base/eight.h"
 #include "base/utf8.h"
 #include "policy/target.h"
 
@@ -11,6 +12,9 @@
 static bool is_visible_text(struct view v) {
     if (v.n == 0 || v.p[0] == ' ' || v.p[v.n - 1] == ' ')
         return false;
+    for (; v.n >= 8; v = view_skip(v, 8))
+        if (eight_below(eight_at(v.p), 0x20) | eight_is(eight_at(v.p), 0x7f))
+            return false;
     for (size_t i = 0; i < v.n; i++)
         if (v.p[i] < 0x20 || v.p[i] == 0x7f)
             return false;

@@ -1,5 +1,6 @@
 #include "http/http1_head.h"
 
+#include "base/eight.h"
 #include "http/known.h"
 #include "http/strict.h"
 #include "policy/placeholder.h"
@@ -43,8 +44,13 @@ static int refuse(struct head *h, uint16_t status, const char *why) {
 static struct view lower(struct head *h, struct view v) {
     uint8_t *p = buf_reserve(&h->names, v.n);
     assert(p);
-    for (size_t i = 0; i < v.n; i++)
-        p[i] = v.p[i] | (uint8_t)((v.p[i] >= 'A' && v.p[i] <= 'Z') << 5);
+    size_t i = 0;
+    for (uint64_t x; v.n - i >= 8; i += 8) {
+        x = eight_lower(eight_at(v.p + i));
+        memcpy(p + i, &x, sizeof x);
+    }
+    for (; i < v.n; i++)
+        p[i] = to_lower(v.p[i]);
     buf_commit(&h->names, v.n);
     return view_of(p, v.n);
 }

@@ -1,5 +1,7 @@
 #include "http/strict.h"
 
+#include "base/eight.h"
+
 #include <string.h>
 
 /* ---- classes of bytes, computed by the compiler ---- */
@@ -34,17 +36,12 @@ static size_t run_of(const uint8_t *p, size_t n, int class) {
     return i;
 }
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
 /* The same for values, eight bytes at a time: most of a head is values. */
 static size_t run_of_value(const uint8_t *p, size_t n) {
     size_t i = 0;
     while (n - i >= 8) {
-        uint64_t x;
-        memcpy(&x, p + i, sizeof x);
-        uint64_t is_del = x ^ EACH(0x7f);
-        uint64_t odd = ((x - EACH(0x20)) & ~x) | ((is_del - EACH(1)) & ~is_del);
-        if (odd & EACH(0x80)) {
+        uint64_t x = eight_at(p + i);
+        if (eight_below(x, 0x20) | eight_is(x, 0x7f)) {
             size_t part = run_of(p + i, 8, VALUE);
             if (part < 8)
                 return i + part;

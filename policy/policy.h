@@ -196,7 +196,7 @@ struct view policy_sandbox_at(const struct policy *p, size_t i);
  */
 bool policy_sandbox_block(const struct policy *p, struct view sandbox, size_t i, struct view *name,
                           struct position *at);
-/* Credentials that a sandbox's grants reach, each once. */
+/* Credentials that a sandbox's grants reach, each once: how many, and the name of one; empty behind the last. */
 size_t policy_sandbox_credentials(const struct policy *p, struct view sandbox);
 struct view policy_sandbox_credential_at(const struct policy *p, struct view sandbox, size_t i);
 /* Whether a service has this credential; if none has, *nearest is the name most like it (empty: no service has any). */

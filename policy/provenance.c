@@ -1,6 +1,7 @@
 #include "policy/provenance.h"
 
 #include "base/base64.h"
+#include "base/eight.h"
 #include "policy/credential_name.h"
 #include "policy/field_name.h"
 #include "policy/key_form.h"
@@ -66,7 +67,14 @@ static bool is_scheme(struct view v) {
 
 /* Visible, in one piece, and not a list or a quoted string. */
 static bool is_token(struct view v) {
-    for (size_t i = 0; i < v.n; i++)
+    size_t i = 0;
+    for (; v.n - i >= 8; i += 8) {
+        uint64_t x = eight_at(v.p + i);
+        if (eight_below(x, 0x21) | eight_is(x, 0x7f) | eight_beyond_ascii(x) | eight_is(x, ',') |
+            eight_is(x, '"'))
+            return false;
+    }
+    for (; i < v.n; i++)
         if (v.p[i] < 0x21 || v.p[i] > 0x7e || v.p[i] == ',' || v.p[i] == '"')
             return false;
     return v.n > 0;

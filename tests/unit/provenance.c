@@ -319,6 +319,22 @@ static void ph_02_a_placeholder_alone_in_any_field_is_material(void **state) {
     assert_true(m.at[0].malformed);
 }
 
+/* A token is read eight bytes at a time. */
+static void pv_06_a_byte_that_no_token_has_shows_wherever_it_stands(void **state) {
+    static const char odd[] = {',', '"', ' ', 0x1f, 0x7f, (char)0x80, (char)0xff};
+    (void)state;
+    for (size_t n = 1; n <= 26; n++)
+        for (size_t at = 0; at <= n; at++)
+            for (size_t k = 0; k < sizeof odd; k++) {
+                char text[64] = "Bearer ";
+                memset(text + 7, 'a', n);
+                if (at < n)
+                    text[7 + at] = odd[k];
+                read_field("authorization", text);
+                assert_int_equal(m.at[0].malformed, at < n);
+            }
+}
+
 static void ph_08_basic_gives_the_placeholder_of_either_half(void **state) {
     struct buf pair, value;
     (void)state;
@@ -600,6 +616,7 @@ int main(void) {
         cmocka_unit_test(pv_02_the_field_that_a_service_reads_is_watched_whatever_its_name),
         cmocka_unit_test(hd_03_underscore_and_dash_twins_are_one_name),
         cmocka_unit_test(pv_06_authorization_is_one_scheme_and_one_token),
+        cmocka_unit_test(pv_06_a_byte_that_no_token_has_shows_wherever_it_stands),
         cmocka_unit_test(ph_08_basic_is_decoded_strictly),
         cmocka_unit_test(pv_08_signing_schemes_and_fields_are_signatures),
         cmocka_unit_test(hd_07_each_cookie_is_material),

@@ -452,6 +452,33 @@ static void au_02_hostile_bytes_are_escaped(void **state) {
     }
 }
 
+/* Plain text is copied eight bytes at a time: one byte that is not plain shows wherever it stands. */
+static void au_02_a_byte_is_escaped_wherever_it_stands(void **state) {
+    static const uint8_t odd[] = {'"', '\\', 0x1f, 0x7f, 0x80, 0xff};
+    (void)state;
+    for (size_t n = 1; n <= 26; n++)
+        for (size_t at = 0; at <= n; at++)
+            for (size_t k = 0; k < sizeof odd; k++) {
+                uint8_t before[8 + 32] = "beforeit", *text = before + 8;
+                struct buf out, expected;
+                buf_init(&out, 256);
+                buf_init(&expected, 256);
+                buf_put_str(&out, "what is there");
+                buf_put_str(&expected, "what is there");
+                for (size_t i = 0; i < n; i++) {
+                    text[i] = (uint8_t)(i == at ? odd[k] : 'a' + i);
+                    if (i == at)
+                        buf_printf(&expected, "\\u%04x", odd[k]);
+                    else
+                        buf_put_u8(&expected, text[i]);
+                }
+                record_escape(view_of(text, n), &out);
+                assert_true(view_equal(buf_view(&out), buf_view(&expected)));
+                buf_free(&out);
+                buf_free(&expected);
+            }
+}
+
 static void au_02_hostile_bytes_in_any_field_leave_one_line_with_the_same_members(void **state) {
     (void)state;
     struct pipe p;
@@ -630,6 +657,7 @@ int main(void) {
         cmocka_unit_test(au_02_a_value_of_a_megabyte_is_cut_and_marked),
         cmocka_unit_test(au_02_all_fields_at_their_longest_still_make_one_record),
         cmocka_unit_test(au_02_hostile_bytes_are_escaped),
+        cmocka_unit_test(au_02_a_byte_is_escaped_wherever_it_stands),
         cmocka_unit_test(au_02_hostile_bytes_in_any_field_leave_one_line_with_the_same_members),
         cmocka_unit_test(members_stand_in_table_order_whatever_the_order_of_adding),
         cmocka_unit_test(pv_10_material_is_a_field_of_its_own_and_no_field_holds_a_value),

@@ -169,6 +169,21 @@ static void ph_05_a_secret_that_could_split_a_head_is_refused(void **state) {
     }
 }
 
+static void ph_05_a_control_character_shows_wherever_it_stands(void **state) {
+    (void)state;
+    for (size_t n = 3; n <= 26; n++)
+        for (size_t at = 0; at <= n; at++)
+            for (unsigned c = 0; c < 256; c++) {
+                uint8_t text[26];
+                memset(text, 'a', n);
+                if (at < n)
+                    text[at] = (uint8_t)c;
+                bool end = at == 0 || at == n - 1;
+                bool fits = at == n || (c >= 0x20 && c != 0x7f && !(end && c == ' '));
+                assert_int_equal(substitute_misfit(PLACE_HEADER, view_of(text, n)) == NULL, fits);
+            }
+}
+
 static void a_secret_fits_where_it_can_be_spelled(void **state) {
     (void)state;
     assert_null(substitute_misfit(PLACE_HEADER, VIEW("a b\xc3\xa9~!")));
@@ -249,6 +264,7 @@ int main(void) {
         TEST(ph_04_a_secret_in_the_target_is_percent_encoded),
         TEST(ph_10_each_occurrence_is_replaced_and_nothing_is_read_again),
         TEST(ph_05_a_secret_that_could_split_a_head_is_refused),
+        TEST(ph_05_a_control_character_shows_wherever_it_stands),
         TEST(a_secret_fits_where_it_can_be_spelled),
         TEST(a_secret_is_spelled_for_its_body),
         TEST(what_does_not_say_the_placeholder_is_not_replaced),

@@ -10,13 +10,11 @@
 
 /* ---- views ---- */
 
-bool view_equal_nocase(struct view a, struct view b) {
-    if (a.n != b.n)
-        return false;
-    if (view_equal(a, b))
+bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t n) {
+    if (n == 0 || memcmp(a, b, n) == 0)
         return true;
-    for (size_t i = 0; i < a.n; i++)
-        if (to_lower(a.p[i]) != to_lower(b.p[i]))
+    for (size_t i = 0; i < n; i++)
+        if (to_lower(a[i]) != to_lower(b[i]))
             return false;
     return true;
 }
@@ -27,14 +25,6 @@ int view_compare(struct view a, struct view b) {
     if (order != 0)
         return order;
     return (a.n > b.n) - (a.n < b.n);
-}
-
-bool view_starts(struct view v, struct view prefix) {
-    return v.n >= prefix.n && view_equal(view_head(v, prefix.n), prefix);
-}
-
-bool view_ends(struct view v, struct view suffix) {
-    return v.n >= suffix.n && view_equal(view_skip(v, v.n - suffix.n), suffix);
 }
 
 struct view view_slice(struct view v, size_t from, size_t to) {
@@ -50,18 +40,6 @@ size_t view_search(struct view v, struct view needle) {
         return 0;
     const uint8_t *at = v.n ? memmem(v.p, v.n, needle.p, needle.n) : NULL;
     return at ? (size_t)(at - v.p) : v.n;
-}
-
-static bool is_blank(uint8_t c) {
-    return c == ' ' || c == '\t';
-}
-
-struct view view_trim(struct view v) {
-    while (v.n > 0 && is_blank(v.p[0]))
-        v = view_skip(v, 1);
-    while (v.n > 0 && is_blank(v.p[v.n - 1]))
-        v.n--;
-    return v;
 }
 
 int view_number(struct view v, uint64_t max, uint64_t *out) {
@@ -115,11 +93,10 @@ static void memory_free(const struct buf *b) {
     free(b->p);
 }
 
-void buf_free(struct buf *b) {
+void buf_give_back(struct buf *b) {
     memory_free(b);
     b->p = NULL;
     b->pos = b->n = b->cap = 0;
-    b->failed = false;
 }
 
 void buf_reset(struct buf *b) {

@@ -43,12 +43,13 @@ static inline bool view_is_empty(struct view v) {
 static inline bool view_equal(struct view a, struct view b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
+bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t n); /* the same, of one length */
 /* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). */
-bool view_equal_nocase(struct view a, struct view b);
+static inline bool view_equal_nocase(struct view a, struct view b) {
+    return a.n == b.n && bytes_equal_nocase(a.p, b.p, a.n);
+}
 /* Orders like memcmp, a prefix first. */
 int view_compare(struct view a, struct view b);
-bool view_starts(struct view v, struct view prefix);
-bool view_ends(struct view v, struct view suffix);
 /* v without its first n bytes; n beyond the end gives the empty view at the end. */
 static inline struct view view_skip(struct view v, size_t n) {
     if (n > v.n)
@@ -58,6 +59,12 @@ static inline struct view view_skip(struct view v, size_t n) {
 /* The first n bytes of v, or all of it. */
 static inline struct view view_head(struct view v, size_t n) {
     return view_of(v.p, n < v.n ? n : v.n);
+}
+static inline bool view_starts(struct view v, struct view prefix) {
+    return v.n >= prefix.n && view_equal(view_head(v, prefix.n), prefix);
+}
+static inline bool view_ends(struct view v, struct view suffix) {
+    return v.n >= suffix.n && view_equal(view_skip(v, v.n - suffix.n), suffix);
 }
 /* Copies v's bytes to out, which has room for them. An empty view may have no p, which memcpy must not see. */
 static inline void view_copy(struct view v, void *out) {
@@ -74,7 +81,13 @@ static inline size_t view_find(struct view v, uint8_t c) {
 /* Index of the first occurrence of needle, or v.n; an empty needle is found at 0. */
 size_t view_search(struct view v, struct view needle);
 /* v without leading and trailing SP and HTAB (OWS, RFC 9110 5.6.3). */
-struct view view_trim(struct view v);
+static inline struct view view_trim(struct view v) {
+    while (v.n > 0 && (v.p[0] == ' ' || v.p[0] == '\t'))
+        v = view_skip(v, 1);
+    while (v.n > 0 && (v.p[v.n - 1] == ' ' || v.p[v.n - 1] == '\t'))
+        v.n--;
+    return v;
+}
 /* Splits v at the first c: returns what stands before it, leaves the rest behind it in *v
  * (empty when there is no c). */
 static inline struct view view_cut(struct view *v, uint8_t c) {
@@ -114,7 +127,12 @@ void buf_init_secret(struct buf *b, size_t max);
 /* In ordinary memory, for what may hold a secret in passing. */
 void buf_init_cleared(struct buf *b, size_t max);
 /* Gives the memory back; the buffer may be used again with its old maximum. */
-void buf_free(struct buf *b);
+void buf_give_back(struct buf *b); /* the same for one that has memory */
+static inline void buf_free(struct buf *b) {
+    if (b->p)
+        buf_give_back(b);
+    b->failed = false;
+}
 /* Empties without giving memory back; clears the bytes where that is the buffer's way, and `failed`. */
 void buf_reset(struct buf *b);
 /* Unread bytes; valid until the buffer changes. */

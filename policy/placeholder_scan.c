@@ -474,7 +474,8 @@ static struct scan scan_all(struct view v) {
 }
 
 bool placeholder_inside(struct view v) {
-    return scan_all(v).found;
+    /* No spelling is shorter than the core itself. */
+    return v.n >= PLACEHOLDER_CORE_SIZE && scan_all(v).found;
 }
 
 /* ---- streams ---- */

@@ -1,5 +1,6 @@
 #include "base/bytes.h"
 
+#include "base/eight.h"
 #include "base/secret.h"
 
 #include <assert.h>
@@ -258,8 +259,8 @@ static void put_eight_digits(const uint8_t *p, char *out) {
     x = (x | x << 16) & 0x0000ffff0000ffff;
     x = (x | x << 8) & 0x00ff00ff00ff00ff;
     x = (x | x << 4) & 0x0f0f0f0f0f0f0f0f;
-    uint64_t letters = (x + 0x0606060606060606) >> 4 & 0x0101010101010101;
-    x = htobe64(x + 0x3030303030303030 + letters * ('a' - '0' - 10));
+    uint64_t letters = (x + EIGHT(6)) >> 4 & EIGHT(1);
+    x = htobe64(x + EIGHT('0') + letters * ('a' - '0' - 10));
     memcpy(out, &x, sizeof x);
 }
 

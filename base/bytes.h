@@ -43,8 +43,8 @@ static inline bool view_is_empty(struct view v) {
 static inline bool view_equal(struct view a, struct view b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t n); /* the same, of one length */
-/* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). */
+/* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). Of n bytes each; none need no a and b. */
+bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t n);
 static inline bool view_equal_nocase(struct view a, struct view b) {
     return a.n == b.n && bytes_equal_nocase(a.p, b.p, a.n);
 }

@@ -377,6 +377,7 @@ def the_log_is_a_table_that_can_be_narrowed(place):
 
 def a_refusal_leads_to_its_record(place):
     refused = ask(place, placeholder="sk-live-of-somebody-0123456789")
+    wait_for(lambda: code(place, "log", "--record", refused.record) == 0)  # audit gathers for some milliseconds
     shown = place.exeat("log", "--record", refused.record)
     for line in ("verdict      deny", "reason       foreign_credential", "material     "):
         assert line in shown, shown

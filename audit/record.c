@@ -1,6 +1,7 @@
 #include "audit/record.h"
 
 #include <assert.h>
+#include <endian.h>
 
 enum {
     VERSION = 2,
@@ -99,13 +100,16 @@ const char *record_kind_name(enum record_kind k) {
 
 /* ---- building ---- */
 
-enum { LEAST_TEXT_SIZE = TEXT_HEADER + LEAST_TEXT };
+/* What a field may need when it is cut to nothing but its mark. */
+static size_t least_size(enum record_field f) {
+    return table[f].number ? NUMBER_SIZE : TEXT_HEADER + LEAST_TEXT;
+}
 
 static size_t least_size_of_all(void) {
     static size_t sum;
     if (sum == 0)
         for (unsigned f = 0; f < FIELD_COUNT; f++)
-            sum += table[f].number ? NUMBER_SIZE : LEAST_TEXT_SIZE;
+            sum += least_size(f);
     return sum;
 }
 
@@ -120,13 +124,13 @@ void record_begin(struct record *r, enum record_kind kind, uint64_t wall, uint64
     buf_put_u64(&r->bytes, mono);
 }
 
-/* False when the field is there already. least: what it may need, a text when it is cut to nothing but its mark. */
-static bool claim(struct record *r, enum record_field f, size_t least) {
+/* False when the field is there already. */
+static bool claim(struct record *r, enum record_field f) {
     uint64_t bit = UINT64_C(1) << f;
     if (r->present & bit)
         return false;
     r->present |= bit;
-    r->reserve -= least;
+    r->reserve -= least_size(f);
     return true;
 }
 
@@ -138,13 +142,13 @@ static void put_text(struct buf *out, enum record_field f, struct view value) {
     uint32_t n = htobe32((uint32_t)value.n);
     *to++ = (uint8_t)f;
     memcpy(to, &n, sizeof n);
-    memcpy(to + sizeof n, value.p, value.n);
+    view_copy(value, to + sizeof n);
     buf_commit(out, TEXT_HEADER + value.n);
 }
 
 bool record_text(struct record *r, enum record_field f, struct view value) {
     assert(!table[f].number);
-    if (view_is_empty(value) || !claim(r, f, LEAST_TEXT_SIZE))
+    if (view_is_empty(value) || !claim(r, f))
         return true;
     size_t kept = r->reserve + TEXT_HEADER;
     size_t most = buf_room(&r->bytes) > kept ? buf_room(&r->bytes) - kept : 0;
@@ -168,7 +172,7 @@ void record_str(struct record *r, enum record_field f, const char *value) {
 
 void record_number(struct record *r, enum record_field f, uint64_t value) {
     assert(table[f].number);
-    if (!claim(r, f, NUMBER_SIZE))
+    if (!claim(r, f))
         return;
     buf_put_u8(&r->bytes, (uint8_t)f);
     buf_put_u64(&r->bytes, value);

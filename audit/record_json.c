@@ -59,8 +59,7 @@ enum { GROWTH = sizeof "\\u0000" - 1 };
 
 /* Eight bytes that are. */
 static inline bool are_plain(uint64_t x) {
-    return !(eight_below(x, 0x20) | eight_is(x, 0x7f) | eight_is(x, '"') | eight_is(x, '\\') |
-             eight_beyond_ascii(x));
+    return !(eight_control(x) | eight_is(x, '"') | eight_is(x, '\\') | eight_beyond_ascii(x));
 }
 
 /* Copies v's beginning as far as that needs no escapes, eight bytes at a time; how much of it. */
@@ -71,7 +70,7 @@ static size_t put_plain(struct view v, uint8_t *to) {
             return at;
         memcpy(to + at, v.p + at, 8);
     }
-    /* The last eight, of which some were copied. */
+    /* The last eight, of which the first were copied as they are. */
     if (at == v.n || v.n < 8 || !are_plain(eight_at(v.p + v.n - 8)))
         return at;
     memcpy(to + v.n - 8, v.p + v.n - 8, 8);

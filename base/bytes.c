@@ -98,6 +98,7 @@ void buf_give_back(struct buf *b) {
     memory_free(b);
     b->p = NULL;
     b->pos = b->n = b->cap = 0;
+    b->failed = false;
 }
 
 void buf_reset(struct buf *b) {
@@ -196,13 +197,14 @@ static inline void digits_put(uint64_t x, unsigned base, char *to, size_t n) {
         to[--n] = "0123456789abcdef"[x % base];
 }
 
-size_t digits_write(uint64_t x, unsigned base, char out[20]) {
-    size_t n = base == 16 ? digits_count(x, 16) : digits_count(x, 10);
-    if (base == 16)
-        digits_put(x, 16, out, n);
-    else
-        digits_put(x, 10, out, n);
+static inline size_t digits_of(uint64_t x, unsigned base, char *to) {
+    size_t n = digits_count(x, base);
+    digits_put(x, base, to, n);
     return n;
+}
+
+size_t digits_write(uint64_t x, unsigned base, char out[20]) {
+    return base == 16 ? digits_of(x, 16, out) : digits_of(x, 10, out);
 }
 
 void buf_put_decimal(struct buf *b, uint64_t x) {

@@ -43,8 +43,9 @@ static inline bool view_is_empty(struct view v) {
 static inline bool view_equal(struct view a, struct view b) {
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
-/* ASCII letters compare without case (RFC 9110 field names, RFC 4343 host names). Of n bytes each; none need no a and b. */
+/* n bytes of a and of b, which may be NULL when n is 0; ASCII letters compare without case. */
 bool bytes_equal_nocase(const uint8_t *a, const uint8_t *b, size_t n);
+/* The same of two views (RFC 9110 field names, RFC 4343 host names). */
 static inline bool view_equal_nocase(struct view a, struct view b) {
     return a.n == b.n && bytes_equal_nocase(a.p, b.p, a.n);
 }
@@ -126,8 +127,8 @@ void buf_raise(struct buf *b, size_t max);
 void buf_init_secret(struct buf *b, size_t max);
 /* In ordinary memory, for what may hold a secret in passing. */
 void buf_init_cleared(struct buf *b, size_t max);
-/* Gives the memory back; the buffer may be used again with its old maximum. */
-void buf_give_back(struct buf *b); /* the same for one that has memory */
+/* Gives the memory back, if there is any; the buffer may be used again with its old maximum. */
+void buf_give_back(struct buf *b);
 static inline void buf_free(struct buf *b) {
     if (b->p)
         buf_give_back(b);

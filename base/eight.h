@@ -18,14 +18,18 @@ static inline uint64_t eight_at(const uint8_t *p) {
 }
 
 /*
- * Each of these is 0 when no byte of x is meant, and otherwise not. `limit` is at most 0x80; a byte from 0x80 on is
- * not below it. Their answers may be or-ed.
+ * Whether any byte of x is below limit, the one that is given, a control character (RFC 5234 CTL), or beyond ASCII: 0
+ * when none is. Which one is cannot be read from an answer: a borrow marks the next as well. Answers may be or-ed.
+ * `limit` is at most 0x80; a byte from 0x80 on is not below it.
  */
 static inline uint64_t eight_below(uint64_t x, uint8_t limit) {
     return (x - EIGHT(limit)) & ~x & EIGHT(0x80);
 }
 static inline uint64_t eight_is(uint64_t x, uint8_t byte) {
     return eight_below(x ^ EIGHT(byte), 1);
+}
+static inline uint64_t eight_control(uint64_t x) {
+    return eight_below(x, 0x20) | eight_is(x, 0x7f);
 }
 static inline uint64_t eight_beyond_ascii(uint64_t x) {
     return x & EIGHT(0x80);

@@ -37,10 +37,12 @@ __attribute__((target("avx2"))) static inline uint32_t places_from(const struct 
     return ~(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(kinds, _mm256_setzero_si256()));
 }
 
-/* For texts of at least WIDE bytes. The last 32 places overlap those before them. */
+/* For texts of at least WIDE bytes. The last 32 places overlap those before them. Where hits are many, one is next. */
 enum { WIDE = TRIPLE_LANES + 2 };
 __attribute__((target("avx2"))) static size_t next_wide(const struct triple *t, struct view v,
                                                         size_t at) {
+    if (v.n - at > 2 && triple_kinds(t, v.p + at) != 0)
+        return at;
     while (v.n - at > 2) {
         size_t from = v.n - at >= WIDE ? at : v.n - WIDE;
         for (uint32_t places = places_from(t, v.p + from) >> (at - from) << (at - from); places;

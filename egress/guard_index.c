@@ -1,5 +1,6 @@
 #include "egress/guard_index.h"
 
+#include "base/eight.h"
 #include "base/secret.h"
 
 #include <assert.h>
@@ -7,12 +8,6 @@
 
 /* A secret that repeats itself would fill the table with one gram; a few places in it are enough. */
 enum { SAME_GRAM_MAX = 4, TABLE_BITS_MIN = 8, BITMAP_BITS_MIN = 12, BITMAP_BITS_MAX = 20 };
-
-static uint64_t load_gram(const uint8_t *p) {
-    uint64_t gram;
-    memcpy(&gram, p, sizeof gram);
-    return gram;
-}
 
 static unsigned bits_for(size_t n, unsigned least, unsigned most) {
     unsigned bits = least;
@@ -44,13 +39,12 @@ static size_t count_grams(const struct guard_index *x) {
 
 static void insert_gram(struct guard_index *x, size_t pattern, size_t offset) {
     const uint8_t *p = x->patterns[pattern].text + offset;
-    uint64_t gram = load_gram(p), hash = gram * x->factor;
+    uint64_t gram = eight_at(p), hash = gram * x->factor;
     size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
     size_t at = hash >> x->table_shift, same = 0;
     for (; x->table[at]; at = (at + 1) & mask) {
         size_t other = (x->table[at] >> 16) - 1;
-        if (other != pattern ||
-            load_gram(x->patterns[other].text + (x->table[at] & 0xffff)) != gram)
+        if (other != pattern || eight_at(x->patterns[other].text + (x->table[at] & 0xffff)) != gram)
             continue;
         if (++same == SAME_GRAM_MAX)
             return;
@@ -127,7 +121,7 @@ static bool is_base64(uint8_t c) {
 /* How many bytes from a and b on are the same, of n. */
 static size_t same_after(const uint8_t *a, const uint8_t *b, size_t n) {
     size_t i = 0;
-    while (i + GUARD_GRAM <= n && load_gram(a + i) == load_gram(b + i))
+    while (i + GUARD_GRAM <= n && eight_at(a + i) == eight_at(b + i))
         i += GUARD_GRAM;
     while (i < n && a[i] == b[i])
         i++;
@@ -137,7 +131,7 @@ static size_t same_after(const uint8_t *a, const uint8_t *b, size_t n) {
 /* How many bytes before a and b are the same, of n. */
 static size_t same_before(const uint8_t *a, const uint8_t *b, size_t n) {
     size_t i = 0;
-    while (i + GUARD_GRAM <= n && load_gram(a - i - GUARD_GRAM) == load_gram(b - i - GUARD_GRAM))
+    while (i + GUARD_GRAM <= n && eight_at(a - i - GUARD_GRAM) == eight_at(b - i - GUARD_GRAM))
         i += GUARD_GRAM;
     while (i < n && a[-1 - (ptrdiff_t)i] == b[-1 - (ptrdiff_t)i])
         i++;
@@ -174,12 +168,12 @@ static bool extend(const struct guard_pattern *p, struct view text, size_t at, s
 __attribute__((noinline)) static void look_up(const struct guard_index *x, struct view text,
                                               size_t at, struct last *last, guard_found *found,
                                               void *ctx) {
-    uint64_t gram = load_gram(text.p + at);
+    uint64_t gram = eight_at(text.p + at);
     size_t mask = ((size_t)1 << (64 - x->table_shift)) - 1;
     for (size_t i = gram * x->factor >> x->table_shift; x->table[i]; i = (i + 1) & mask) {
         struct guard_run run;
         size_t pattern = (x->table[i] >> 16) - 1, offset = x->table[i] & 0xffff;
-        if (load_gram(x->patterns[pattern].text + offset) != gram)
+        if (eight_at(x->patterns[pattern].text + offset) != gram)
             continue;
         if (last->pattern == pattern && last->delta == at - offset && at < last->to)
             continue;
@@ -202,7 +196,7 @@ static void scan(const struct guard_index *x, struct view text, size_t from, siz
     if (x->n == 0)
         return;
     for (size_t at = from; at < to && at + GUARD_GRAM <= text.n; at += step) {
-        uint64_t bit = load_gram(text.p + at) * factor >> shift;
+        uint64_t bit = eight_at(text.p + at) * factor >> shift;
         if (bits[bit / 8] >> bit % 8 & 1)
             look_up(x, text, at, &last, found, ctx);
     }

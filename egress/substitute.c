@@ -13,7 +13,7 @@ static bool is_visible_text(struct view v) {
     if (v.n == 0 || v.p[0] == ' ' || v.p[v.n - 1] == ' ')
         return false;
     for (; v.n >= 8; v = view_skip(v, 8))
-        if (eight_below(eight_at(v.p), 0x20) | eight_is(eight_at(v.p), 0x7f))
+        if (eight_control(eight_at(v.p)))
             return false;
     for (size_t i = 0; i < v.n; i++)
         if (v.p[i] < 0x20 || v.p[i] == 0x7f)

@@ -23,24 +23,26 @@ static void check_request(const struct request_head *h, const struct limits *lim
     static struct request_head back;
     if (fields_find(&h->fields, VIEW("proxy-authorization"), NULL) > 0)
         return;
-    struct buf record, again, wire;
+    struct buf record, expected, again, wire;
     buf_init(&record, 1 << 20);
+    buf_init(&expected, 1 << 20);
     buf_init(&again, 1 << 20);
     buf_init(&wire, 1 << 20);
     request_write(h, &record);
     struct reader r = reader_of(buf_view(&record));
     REQUIRE(request_read(&r, &back) == 0 && read_done(&r));
-    /* Of a placeholder in what is dropped only the record tells. */
-    if (h->form == FORM_ORIGIN && h->minor == 1 && !h->upgrade && !h->expect_continue &&
-        !h->placeholder_dropped) {
+    if (h->form == FORM_ORIGIN && h->minor == 1 && !h->upgrade && !h->expect_continue) {
         http1_write_request(&wire, back.method, back.target, back.host, &back.fields, back.framing,
                             back.length, back.keep_alive);
         struct http1 *p = http1_new(HTTP1_REQUESTS, limits);
         REQUIRE(p && buf_ok(&wire));
+        /* Of a placeholder in what is dropped the record alone tells. */
+        back.placeholder_dropped = false;
+        request_write(&back, &expected);
         /* The rewritten head may pass a limit of size or number that the original did not. */
         if (http1_next(p, buf_view(&wire)).what == HTTP1_HEAD) {
             request_write(http1_request(p), &again);
-            REQUIRE(view_equal(buf_view(&record), buf_view(&again)));
+            REQUIRE(view_equal(buf_view(&expected), buf_view(&again)));
         } else {
             REQUIRE(buf_len(&wire) > limits->v[LIMIT_HEAD_BYTES] / 2 ||
                     h->fields.n + 3 > limits->v[LIMIT_HEAD_FIELDS]);
@@ -48,6 +50,7 @@ static void check_request(const struct request_head *h, const struct limits *lim
         http1_free(p);
     }
     buf_free(&record);
+    buf_free(&expected);
     buf_free(&again);
     buf_free(&wire);
 }

@@ -45,8 +45,8 @@ static struct view lower(struct head *h, struct view v) {
     uint8_t *p = buf_reserve(&h->names, v.n);
     assert(p);
     size_t i = 0;
-    for (uint64_t x; v.n - i >= 8; i += 8) {
-        x = eight_lower(eight_at(v.p + i));
+    for (; v.n - i >= 8; i += 8) {
+        uint64_t x = eight_lower(eight_at(v.p + i));
         memcpy(p + i, &x, sizeof x);
     }
     for (; i < v.n; i++)
@@ -63,7 +63,7 @@ static int add(struct head *h, struct view name, struct view value) {
 
 /* What does not leave here is looked at all the same: a placeholder belongs nowhere in it (PH-02). */
 static void look_at_dropped(struct head *h, struct view v) {
-    if (v.n >= PLACEHOLDER_CORE_SIZE && placeholder_inside(v))
+    if (placeholder_inside(v))
         h->placeholder_dropped = true;
 }
 

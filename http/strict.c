@@ -40,8 +40,7 @@ static size_t run_of(const uint8_t *p, size_t n, int class) {
 static size_t run_of_value(const uint8_t *p, size_t n) {
     size_t i = 0;
     while (n - i >= 8) {
-        uint64_t x = eight_at(p + i);
-        if (eight_below(x, 0x20) | eight_is(x, 0x7f)) {
+        if (eight_control(eight_at(p + i))) {
             size_t part = run_of(p + i, 8, VALUE);
             if (part < 8)
                 return i + part;

@@ -18,8 +18,8 @@ int host_table_init(struct host_table *t, struct arena *a, size_t n) {
 }
 
 /* Where a pattern is, or the free slot where it would be. */
-static inline size_t find_slot(const struct host_table *t, enum host_reach reach, uint32_t mark,
-                               struct view base) {
+static size_t find_slot(const struct host_table *t, enum host_reach reach, uint32_t mark,
+                        struct view base) {
     size_t i = (mark + (size_t)reach * 0x9e3779b9u) & t->mask;
     for (const struct host_rule *h; (h = t->slots[i]) != NULL; i = (i + 1) & t->mask)
         if (h->pattern.mark == mark && h->pattern.reach == reach && view_equal(base_of(h), base))

@@ -396,12 +396,12 @@ static bool has_fixed_bytes(const uint8_t *p, size_t n) {
 static void scan_text(struct scan *s);
 
 /*
- * A line end inside base64 may stand in the middle of the fixed bytes: puts the lines together.
+ * A line feed at `at`, inside base64, may stand in the middle of the fixed bytes: puts the lines together.
  * Line ends that follow each other are one, looked at once, and most of them go no further than
  * the few characters around them: otherwise a body of line ends would cost its size squared.
  */
 static void scan_line_end(struct scan *s, size_t at) {
-    if (s->v.p[at] != '\n' || at < s->after_lines)
+    if (at < s->after_lines)
         return;
     uint8_t joined[LINE_BOTH];
     size_t begin = at, behind = at + 1, n;

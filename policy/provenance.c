@@ -70,7 +70,7 @@ static bool is_token(struct view v) {
     size_t i = 0;
     for (; v.n - i >= 8; i += 8) {
         uint64_t x = eight_at(v.p + i);
-        if (eight_below(x, 0x21) | eight_is(x, 0x7f) | eight_beyond_ascii(x) | eight_is(x, ',') |
+        if (eight_control(x) | eight_beyond_ascii(x) | eight_is(x, ' ') | eight_is(x, ',') |
             eight_is(x, '"'))
             return false;
     }

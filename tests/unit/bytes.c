@@ -250,6 +250,24 @@ static void a_block_fits_whole_or_not_at_all(void **state) {
     buf_free(&b);
 }
 
+static void a_buffer_that_is_given_back_may_be_used_again(void **state) {
+    struct buf b;
+    (void)state;
+    buf_init(&b, 2);
+    for (int had_memory = 0; had_memory < 2; had_memory++) {
+        if (had_memory)
+            buf_put_u8(&b, 'a');
+        buf_put(&b, VIEW("abc"));
+        assert_false(buf_ok(&b));
+        buf_free(&b);
+        assert_true(buf_ok(&b));
+        assert_int_equal(buf_room(&b), 2);
+    }
+    buf_put(&b, VIEW("ab"));
+    assert_true(view_equal(buf_view(&b), VIEW("ab")));
+    buf_free(&b);
+}
+
 static void a_cleared_buffer_leaves_nothing_behind(void **state) {
     struct buf b;
     (void)state;
@@ -393,6 +411,7 @@ int main(void) {
         cmocka_unit_test(what_puts_write_reads_read),
         cmocka_unit_test(a_reader_that_ran_out_gives_nothing_more),
         cmocka_unit_test(a_block_fits_whole_or_not_at_all),
+        cmocka_unit_test(a_buffer_that_is_given_back_may_be_used_again),
         cmocka_unit_test(a_cleared_buffer_leaves_nothing_behind),
         cmocka_unit_test(a_secret_buffer_leaves_nothing_behind),
         cmocka_unit_test(decimal_digits_are_those_of_the_number),

@@ -88,6 +88,15 @@ static void xs_05_each_random_byte_matters(void **state) {
     }
 }
 
+static void ph_02_a_core_alone_is_inside_and_nothing_shorter(void **state) {
+    struct view core = make("", 3);
+    (void)state;
+    assert_int_equal(core.n, PLACEHOLDER_CORE_SIZE);
+    assert_true(placeholder_inside(core));
+    assert_false(placeholder_inside(view_head(core, core.n - 1)));
+    assert_false(placeholder_inside(view_skip(core, 1)));
+}
+
 static void ph_11_near_misses_are_none(void **state) {
     char text[PLACEHOLDER_SIZE + 8];
     struct view p = make("sk-", 1);
@@ -640,6 +649,7 @@ int main(void) {
         cmocka_unit_test(the_form_does_not_change_between_versions),
         cmocka_unit_test(other_prefixes_are_refused),
         cmocka_unit_test(xs_05_each_random_byte_matters),
+        cmocka_unit_test(ph_02_a_core_alone_is_inside_and_nothing_shorter),
         cmocka_unit_test(ph_11_near_misses_are_none),
         cmocka_unit_test(ph_10_a_placeholder_in_a_placeholders_prefix_is_none),
         cmocka_unit_test(ph_02_a_name_has_lost_the_case_of_its_letters),

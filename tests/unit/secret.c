@@ -110,6 +110,29 @@ static void blocks_do_not_overlap(void **state) {
     assert_int_equal(secret_in_use(), 0);
 }
 
+/* The arena begins to look where its first free block is: one before it must not be forgotten. */
+static void the_first_hole_that_fits_is_used(void **state) {
+    void *p[8];
+    (void)state;
+    for (size_t i = 0; i < 8; i++)
+        p[i] = secret_alloc(64);
+    static const size_t holes[] = {5, 2, 0, 7, 3};
+    for (size_t i = 0; i < sizeof holes / sizeof *holes; i++)
+        secret_free(p[holes[i]]);
+    static const size_t expected[] = {0, 2, 3, 5, 7};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        assert_ptr_equal(secret_alloc(64), p[expected[i]]);
+    /* A hole that is too small is passed by, and stays the first. */
+    secret_free(p[1]);
+    void *large = secret_alloc(1000);
+    assert_true((uintptr_t)large > (uintptr_t)p[7]);
+    assert_ptr_equal(secret_alloc(64), p[1]);
+    secret_free(large);
+    for (size_t i = 0; i < 8; i++)
+        secret_free(p[i]);
+    assert_int_equal(secret_in_use(), 0);
+}
+
 static void equality_looks_at_every_byte(void **state) {
     (void)state;
     assert_true(secret_equal("abc", "abc", 3));
@@ -156,6 +179,7 @@ int main(void) {
         cmocka_unit_test(a_full_arena_gives_nothing_and_recovers),
         cmocka_unit_test(an_empty_block_can_be_had_and_given_back),
         cmocka_unit_test(blocks_do_not_overlap),
+        cmocka_unit_test(the_first_hole_that_fits_is_used),
         cmocka_unit_test(equality_looks_at_every_byte),
         cmocka_unit_test(a_fork_does_not_inherit_it),
         cmocka_unit_test(freeing_what_is_not_ours_is_our_own_mistake),
